@@ -9,11 +9,10 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use raymond::domain::event::RunCommand;
-use raymond::domain::git_config::{GitSetting, read_git_config};
+use raymond::domain::git_exchange::{GitSetting, read_git_config};
 use raymond::language::diagnostic::Diagnostic;
 use raymond::language::expression::{Expression, Fuel, NameScope, ValueTemplate};
-use raymond::language::graph::profile::GraphProfile;
-use raymond::language::graph::read::read as read_graph;
+use raymond::language::graph::read::{GraphProfile, read as read_graph};
 use raymond::language::graph::vocabulary::GraphVocabulary;
 use raymond::language::program::read::read as read_program;
 use raymond::language::prompt::document;

@@ -26,7 +26,7 @@
 //!
 //! Before a run starts, [`language::privileges`] lists what its files ask for, [`runtime::trust`] asks for trust, and
 //! [`store::capture`] pins the files. When the run is resumed, [`runtime::seals`] compares its directory with the seal
-//! that [`store::seal`] keeps, and each step that ran bears a [`proof`]. An operation that is not trusted is refused
+//! that [`raymond_store::turn_proofs`] keeps, and each step that ran bears a [`proof`]. An operation that is not trusted is refused
 //! where it would be performed.
 //!
 //! An agent in a graph, a program or a script takes the same steps, but [`language::resume`] takes the place of the
@@ -53,14 +53,14 @@
 //! One record can fork many agents: [`language::fork_plan`] reads the list of a fork, the agent plans the children,
 //! and [`domain::settings`] is what the record says of them. An agent in a state with a join waits as data, without an actor
 //! ([`domain::join`]). Each end of a child is counted as it happens, and when the join is decided, one record resumes
-//! the agent with the outcomes. An agent has one [working directory](domain::working_dir) for its whole life:
+//! the agent with the outcomes. An agent has one [working directory](raymond_model::worktree) for its whole life:
 //! [`process::working_dirs`] knows its path, and [`world::worktrees`] makes its worktree.
 //!
 //! A plug-in is an actor that [`runtime::PlugIns`] gives a mailbox and a thread of its own. It receives each
 //! [`Published`] record, and may be asked a [`Consult`] before a turn starts and before a transition is taken;
 //! [`domain::decide`] makes its answer a part of the event. [`plugin::external`] is the actor of a plug-in that is a
 //! program, and speaks [`domain::protocol`]. A reader needs no actor: `raymond top` follows the journal by
-//! [`store::follow`] and the turns by [`process::turn_tail`]. A browser reads the same through [`serve`], and acts by the code of the
+//! [`store::follow`] and the turns by [`raymond_agents::turn_transcript`]. A browser reads the same through [`serve`], and acts by the code of the
 //! commands.
 //!
 //! A run can branch off another: [`domain::causal_cut`] tells the records that follow from the place from those that
@@ -91,7 +91,7 @@
 //! - Prompts: tags in [`language::tag`], placeholders in [`language::template`], policies in [`domain::policy`],
 //!   evaluators in [`domain::evaluation`], lists in [`language::fork_plan`], answers that are objects in
 //!   [`language::output`], joins in [`domain::join`].
-//! - Runs: failures in [`domain::restart`], budgets in [`domain::budget`], sessions in [`domain::session`], plug-ins that
+//! - Runs: failures in [`raymond_model::supervision`], budgets in [`domain::budget`], sessions in [`domain::session`], plug-ins that
 //!   disagree in [`domain::consult`].
 //! - Graphs: expressions in [`language::expression`], names and `store_as` in [`language::graph::checked_graph`], types and
 //!   their other names in [`language::graph::vocabulary`], where a record is needed in
@@ -99,7 +99,7 @@
 //!   [`domain::operation`], answers in [`domain::question`], refused operations in [`world`].
 //! - Programs: their forms in [`language::program::checked_program`], ends in [`domain::decide`], facts that come too
 //!   late in [`language::program::interpreter`], operations that happen once in [`store::dataspace`].
-//! - Working directories in [`domain::working_dir`], worktrees and what is kept of them in [`world::worktrees`] and
+//! - Working directories in [`raymond_model::worktree`], worktrees and what is kept of them in [`world::worktrees`] and
 //!   [`domain::worktree`].
 
 pub mod actor;

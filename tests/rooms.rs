@@ -141,14 +141,14 @@ const PROCESS_OWNERS: [(&str, &[&str]); 2] = [
             // The launcher becomes the program.
             "crates/agents/src/registry.rs",
             // A person's editor and interactive program have the terminal, and end before this process.
-            "crates/agents/src/attach.rs",
+            "crates/agents/src/session_recap.rs",
             // The browser is no part of a run, and `raymond start` leaves by itself what it starts.
-            "src/cli/serve/browser_page.rs",
+            "src/cli/serve.rs",
             "src/cli/serve/actions.rs",
         ],
     ),
     // A failpoint kills this process itself.
-    ("kill_process", &["crates/agents/src/child/group.rs", "crates/store/src/fault.rs"]),
+    ("kill_process", &["crates/agents/src/child.rs", "crates/store/src/fault.rs"]),
 ];
 
 #[test]

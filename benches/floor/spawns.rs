@@ -9,7 +9,7 @@ use std::process::{Command, ExitCode};
 use std::time::Instant;
 
 use raymond::process::transcript::OpenProcessFiles;
-use raymond::process::worker_process::{WorkerProcess, WorkerSpec};
+use raymond::process::worker::{WorkerProcess, WorkerSpec};
 
 use crate::Fallible;
 use crate::bench_folder::BenchFolder;

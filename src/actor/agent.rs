@@ -2,29 +2,44 @@
 //!
 //! It holds nothing that is not in the persisted state, so a new actor can take its place at any time.
 
-mod activity;
-mod consult;
-
-mod before_turn;
-mod fork;
-mod turn_end;
-
+use std::path::Path;
 use std::rc::Rc;
 
-use actix::{Actor, ActorContext, Addr, AsyncContext, Context as Ctx, Handler, SpawnHandle};
+use actix::{
+    Actor, ActorContext, ActorFutureExt, Addr, AsyncContext, Context as Ctx, Handler, SpawnHandle,
+    WrapFuture,
+};
 
-use self::before_turn::keep_results;
 use super::context::RunContext;
 use super::message::{AgentDown, DispatchTurn, TerminateAgent, TurnReported};
 use super::process::TurnActor;
-use crate::domain::consult::SpendingTotals;
+use crate::actor::exchange::{NotReady, fetched, made, pushed};
+use crate::actor::message::{CancelConsult, TakeTransition, TurnEnded, TurnReplied};
+use crate::actor::observer::consult;
+use crate::actor::runner::{ActivityExecutor, LookupOutcome};
+use crate::domain::activity::Activity;
+use crate::domain::consult::{
+    ConsultVerdict, Consultation, PluginVerdict, SpendingTotals, TransitionQuery, TurnStartQuery,
+    strictest,
+};
 use crate::domain::decide::{TurnJudgement, TurnReport};
-use crate::domain::id::AgentId;
-use crate::domain::turn::TurnCost;
-use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput};
-use crate::language::prompt::step::UnfilledPlaceholder;
-use crate::language::prompt::step::{RESULTS, RESULTS_FILE};
+use crate::domain::host::Home;
+use crate::domain::id::{AgentId, Folder};
+use crate::domain::operation::RecoveryClass;
+use crate::domain::session::SessionKeeping;
+use crate::domain::turn::{
+    FailureCause, TurnCost, TurnFailure, TurnId, TurnInput, TurnOutcome, note_on_changes,
+};
+use crate::domain::worktree::{SnapshotOutcome, WorkingDir, WorktreeSnapshot};
+use crate::fault::point;
+use crate::language::prompt::step;
+use crate::language::prompt::step::{JoinResults, RESULTS, RESULTS_FILE, UnfilledPlaceholder};
 use crate::language::resume::turn::{PreparedTurn, TurnRules};
+use crate::store;
+use crate::store::files::{make_dir, replace};
+
+mod activity;
+mod fork;
 
 /// A live agent.
 pub struct AgentActor {
@@ -174,5 +189,349 @@ impl Handler<TerminateAgent> for AgentActor {
 
     fn handle(&mut self, _: TerminateAgent, ctx: &mut Self::Context) {
         ctx.stop();
+    }
+}
+
+// Checks before an agent's turn: the results that it reads must be in their file, and its worktree must exist.
+
+/// What an earlier attempt at a turn may have left behind: the cause with which it failed, and the files that are not
+/// committed.
+type LeftChanges = (FailureCause, String);
+
+/// Writes the results of a join into the file that the prompt may name. The file is written at each start of the turn,
+/// so it is also correct after a crash.
+fn keep_results(results: &JoinResults) -> Result<(), store::Error> {
+    let file = Path::new(&results.file);
+    if let Some(directory) = file.parent() {
+        make_dir(directory)?;
+    }
+    replace(file, results.list.as_bytes())
+}
+
+impl AgentActor {
+    /// Starts a turn once its worktree is there.
+    fn start_in_worktree(
+        &mut self,
+        tree: AgentId,
+        input: TurnInput,
+        turn_context: TurnContext,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let (turn, base) = (input.turn.clone(), turn_context.rules.base.clone());
+        let performer = Rc::clone(&self.context.performer);
+        let home = input.working_dir.home.clone();
+        let repeated = input.failed_before;
+        let own = (self.id.clone(), tree.clone());
+        let making = async move {
+            made(Rc::clone(&performer), home, own, base).await?;
+            let Some(cause) = repeated else { return Ok(None) };
+            Ok(performer.uncommitted(tree).await.map(|files| (cause, files)))
+        };
+        self.start_once(making, turn, (input, turn_context), ctx);
+    }
+
+    /// Starts a turn in the run's own directory once the work of other hosts is there.
+    fn start_with_fetched_work(
+        &mut self,
+        input: TurnInput,
+        turn_context: TurnContext,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let performer = Rc::clone(&self.context.performer);
+        let (turn, home) = (input.turn.clone(), input.working_dir.home.clone());
+        let agent = self.id.clone();
+        let fetching = async move { fetched(performer, home, agent, None).await.map(|()| None) };
+        self.start_once(fetching, turn, (input, turn_context), ctx);
+    }
+
+    fn start_once(
+        &mut self,
+        ready: impl Future<Output = Result<Option<LeftChanges>, NotReady>> + 'static,
+        turn: TurnId,
+        (mut input, turn_context): (TurnInput, TurnContext),
+        ctx: &mut Ctx<Self>,
+    ) {
+        let handle = ctx.spawn(ready.into_actor(self).map(move |made, this, ctx| match made {
+            Ok(left) => {
+                let note = left.and_then(|(cause, files)| note_on_changes(cause, &files));
+                if let Some(note) = note {
+                    input.add_note(&note);
+                }
+                this.launch_turn(input, turn_context, ctx);
+            }
+            Err(NotReady::Failed(failure)) => {
+                this.report(TurnReport::failed(input.turn, failure));
+            }
+            Err(NotReady::Ended) => this.report(TurnReport::empty(input.turn)),
+        }));
+        self.work = AgentWork::Preparing { turn, cost: TurnCost::default(), handle };
+    }
+}
+
+// Asks plug-ins before a turn starts and before a transition is reported.
+//
+// Without such plug-ins, nothing is waited for.
+
+impl AgentActor {
+    /// Starts a turn, unless a plug-in objects.
+    fn consult_before(&mut self, input: TurnInput, turn_context: TurnContext, ctx: &mut Ctx<Self>) {
+        let question = Consultation::Start(TurnStartQuery {
+            turn: input.turn.clone(),
+            state: input.state.clone(),
+            folder: input.folder.clone(),
+            model: input.model.clone(),
+            spent: turn_context.spent,
+        });
+        let folder = turn_context.rules.folder.clone();
+        self.consult(question, (TurnCost::default(), folder), ctx, move |this, verdicts, ctx| {
+            if strictest(verdicts.clone()).is_none() {
+                return this.start(input, turn_context, ctx);
+            }
+            let report = TurnReport {
+                judgement: TurnJudgement::NotStarted,
+                ..TurnReport::empty(input.turn)
+            };
+            this.report_with(report, verdicts, &turn_context.rules, ctx);
+        });
+    }
+
+    /// Reports the outcome of a turn, with the plug-ins' verdicts on the transition.
+    fn consult_after(
+        &mut self,
+        report: TurnReport,
+        turn_context: TurnContext,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let TurnJudgement::Accepted(accepted) = &report.judgement else {
+            return self.report(report);
+        };
+        if self.context.interceptors.is_empty() {
+            return self.report_with(report, Vec::new(), &turn_context.rules, ctx);
+        }
+        let question = Consultation::Transition(TransitionQuery {
+            turn: report.turn.clone(),
+            state: turn_context.rules.state.clone(),
+            folder: turn_context.rules.folder.clone(),
+            transition: accepted.transition.clone(),
+            cost_usd: report.cost.amount,
+            spent: turn_context.spent,
+        });
+        let place = (report.cost.clone(), turn_context.rules.folder.clone());
+        self.consult(question, place, ctx, move |this, verdicts, ctx| {
+            this.report_with(report, verdicts, &turn_context.rules, ctx);
+        });
+    }
+
+    fn consult(
+        &mut self,
+        question: Consultation,
+        (cost, folder): (TurnCost, Option<Folder>),
+        ctx: &mut Ctx<Self>,
+        then: impl FnOnce(&mut Self, Vec<PluginVerdict>, &mut Ctx<Self>) + 'static,
+    ) {
+        let turn = question.turn().clone();
+        let context = std::rc::Rc::clone(&self.context);
+        let handle = async move { consult(&context.interceptors, &question).await };
+        let handle = ctx.spawn(handle.into_actor(self).map(move |verdicts, this, ctx| {
+            let verdicts = verdicts.into_iter();
+            let verdicts = verdicts.filter(|verdict| this.is_possible(verdict, folder.as_ref()));
+            let verdicts = verdicts.collect();
+            then(this, verdicts, ctx);
+        }));
+        self.work = AgentWork::Preparing { turn, cost, handle };
+    }
+
+    /// Returns whether a plug-in's verdict is possible: the states that it names must exist.
+    fn is_possible(&self, verdict: &PluginVerdict, folder: Option<&Folder>) -> bool {
+        let ConsultVerdict::Override { transition, .. } = &verdict.verdict else { return true };
+        let Ok(source) = self.context.source_of(folder) else { return false };
+        let checked = step::check(transition, &*source);
+        if let Err(violation) = &checked {
+            tracing::warn!(agent = %self.id, "the plug-in {} asked for something impossible, which is ignored: {violation}", verdict.by);
+        }
+        checked.is_ok()
+    }
+
+    /// Reports with the plug-ins' verdicts, and with the children that the transition forks.
+    fn report_with(
+        &mut self,
+        mut report: TurnReport,
+        verdicts: Vec<PluginVerdict>,
+        rules: &TurnRules,
+        ctx: &mut Ctx<Self>,
+    ) {
+        report.verdicts = verdicts;
+        let taken = report.taken();
+        self.report_taken(report, taken, rules, ctx);
+    }
+}
+
+impl Handler<CancelConsult> for AgentActor {
+    type Result = ();
+
+    /// Cancels the consultation. The turn's outcome is on disk, so it is judged again later, unless the agent has
+    /// ended: then its cost is recorded now.
+    fn handle(&mut self, _: CancelConsult, ctx: &mut Self::Context) {
+        if let AgentWork::Preparing { turn, cost, handle } = &self.work {
+            ctx.cancel_future(*handle);
+            let report = TurnReport { cost: cost.clone(), ..TurnReport::empty(turn.clone()) };
+            self.report(report);
+        }
+    }
+}
+
+// Takes the outcome of an agent's turn, and the transition that its reply was judged to be.
+//
+// Makes a snapshot of an agent's worktree once a turn or an activity of it is over, before that is recorded.
+//
+// If hosts exchange work, it is pushed then, too.
+
+impl Handler<TurnEnded> for AgentActor {
+    type Result = ();
+
+    /// Reports a failed turn. A reply is judged by the supervisor, which knows the agent's position.
+    fn handle(&mut self, ended: TurnEnded, ctx: &mut Ctx<Self>) {
+        let AgentWork::RunningTurn { turn, rules, .. } = &self.work else { return };
+        if *turn != ended.turn {
+            return;
+        }
+        let reply = match ended.outcome {
+            TurnOutcome::Failed(failure) => {
+                let report = TurnReport::failed(ended.turn, failure);
+                let place = rules.working_dir.clone();
+                return self.with_snapshot(
+                    &place,
+                    report,
+                    OnSnapshotStop::Report,
+                    ctx,
+                    Self::report,
+                );
+            }
+            TurnOutcome::Replied(reply) => reply,
+        };
+        let report = TurnReport {
+            cost: TurnCost::of_reply(&reply),
+            message: reply.message.clone(),
+            kept_session: match &reply.session {
+                Some(SessionKeeping::Kept(kept)) => Some(kept.clone()),
+                Some(SessionKeeping::OnlyHere(_)) | None => None,
+            },
+            ..TurnReport::empty(ended.turn)
+        };
+        let (rules, place) = (rules.clone(), rules.working_dir.clone());
+        self.with_snapshot(&place, report, OnSnapshotStop::Postpone, ctx, move |this, report| {
+            // The same turn is due again if judging it fails, so it does not count as reported.
+            this.work = AgentWork::Idle;
+            this.context.supervisor.replies.do_send(TurnReplied { report, rules, reply });
+        });
+    }
+}
+
+impl Handler<TakeTransition> for AgentActor {
+    type Result = ();
+
+    fn handle(&mut self, due: TakeTransition, ctx: &mut Ctx<Self>) {
+        let TakeTransition { report, rules, spent } = due;
+        self.work = AgentWork::Starting(report.turn.clone());
+        self.consult_after(report, TurnContext { rules, spent }, ctx);
+    }
+}
+
+/// The consequence for a turn's report if the run is stopped before the snapshot is made.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum OnSnapshotStop {
+    /// The turn is due again: its outcome is on disk.
+    Postpone,
+    /// The report has no snapshot.
+    Report,
+}
+
+impl AgentActor {
+    /// Makes a snapshot of the worktree that a turn ran in, if one is due; then continues with the report.
+    fn with_snapshot(
+        &mut self,
+        working_dir: &WorkingDir,
+        report: TurnReport,
+        on_stop: OnSnapshotStop,
+        ctx: &mut Ctx<Self>,
+        then: impl FnOnce(&mut Self, TurnReport) + 'static,
+    ) {
+        let snapshot_tree = working_dir.snapshot_tree().cloned();
+        let performer = Rc::clone(&self.context.performer);
+        if snapshot_tree.is_none() && !performer.exchanges_work() {
+            return then(self, report);
+        }
+        let (turn, cost) = (report.turn.clone(), report.cost.clone());
+        let WorkingDir { home, tree, .. } = working_dir.clone();
+        let (agent, own_turn) = (self.id.clone(), turn.clone());
+        let keeping = async move {
+            let snapshot = match snapshot_tree {
+                None => None,
+                Some(tree) => {
+                    let performer = Rc::clone(&performer);
+                    match taken(performer, home.clone(), tree, own_turn).await {
+                        None => return (None, Err(NotReady::Ended)),
+                        snapshot => snapshot,
+                    }
+                }
+            };
+            (snapshot, pushed(performer, home, agent, tree).await)
+        };
+        let handle = ctx.spawn(keeping.into_actor(self).map(move |(snapshot, kept), this, _| {
+            match (kept, on_stop) {
+                // Of a turn that has failed there is nothing to postpone, and nothing more to fail.
+                (Ok(()), _) | (Err(_), OnSnapshotStop::Report) => {
+                    then(this, TurnReport { snapshot, ..report });
+                }
+                (Err(NotReady::Ended), OnSnapshotStop::Postpone) => {
+                    let TurnReport { turn, cost, .. } = report;
+                    this.report(TurnReport { cost, ..TurnReport::empty(turn) });
+                }
+                (Err(NotReady::Failed(failure)), OnSnapshotStop::Postpone) => {
+                    let TurnReport { turn, cost, .. } = report;
+                    this.report(TurnReport { cost, ..TurnReport::failed(turn, failure) });
+                }
+            }
+        }));
+        self.work = AgentWork::Preparing { turn, cost, handle };
+    }
+}
+
+/// Makes a snapshot of a worktree; `None` if the run was stopped before it was made.
+async fn taken(
+    performer: Rc<dyn ActivityExecutor>,
+    home: Home,
+    tree: AgentId,
+    turn: TurnId,
+) -> Option<Box<WorktreeSnapshot>> {
+    let outcome = match performer.snapshot(home, tree.clone(), turn).await {
+        LookupOutcome::Done(Ok(commit)) => {
+            if !commit.left_out.is_empty() {
+                let files = commit.left_out.join(", ");
+                tracing::info!(agent = %tree, "the snapshot of the worktree is without {files}: they are too large, or in a separate repository");
+            }
+            SnapshotOutcome::Taken(commit)
+        }
+        LookupOutcome::Done(Err(why)) | LookupOutcome::Stuck(why) => {
+            tracing::warn!(agent = %tree, "the worktree has no snapshot, so no run can branch off here: {why}");
+            SnapshotOutcome::Failed(why)
+        }
+        LookupOutcome::Ended => return None,
+    };
+    point("snapshot.after");
+    Some(Box::new(WorktreeSnapshot { tree, outcome }))
+}
+
+/// Returns whether an activity may change files.
+fn changes_files(activity: &Activity) -> bool {
+    match activity {
+        Activity::Operation(operation) => operation.class() != RecoveryClass::Read,
+        Activity::Command(_) | Activity::Commands(_) => true,
+        Activity::StartWorkflow(_)
+        | Activity::Bases { .. }
+        | Activity::Changes { .. }
+        | Activity::Assert { .. }
+        | Activity::Retract { .. }
+        | Activity::Claim { .. } => false,
     }
 }

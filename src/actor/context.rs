@@ -19,14 +19,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use actix::Recipient;
 use serde_json::{Map, Value};
 
-use crate::actor::activity_executor::ActivityExecutor;
-use crate::actor::interceptor::PluginInterceptor;
 use crate::actor::message::{
     ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, MessageRead, TurnReplied,
     TurnReported,
 };
+use crate::actor::observer::PluginInterceptor;
 use crate::actor::registry::AgentRegistry;
-use crate::actor::runner::StepRunner;
+use crate::actor::runner::{ActivityExecutor, StepRunner};
 use crate::domain::agent::Agent;
 use crate::domain::id::Folder;
 use crate::domain::settings::ForkSettings;

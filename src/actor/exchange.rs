@@ -6,7 +6,7 @@
 use std::rc::Rc;
 use std::time::Duration;
 
-use super::activity_executor::{ActivityExecutor, ExchangeOutcome, LookupOutcome};
+use super::runner::{ActivityExecutor, ExchangeOutcome, LookupOutcome};
 use crate::domain::git_exchange::ExchangeDirection;
 use crate::domain::host::Home;
 use crate::domain::id::AgentId;

@@ -13,13 +13,12 @@ use crate::domain::approval::ApprovalRequest;
 use crate::domain::consult::{ConsultVerdict, Consultation, SpendingTotals};
 use crate::domain::decide::TurnReport;
 use crate::domain::event::Record;
-use crate::domain::failures::AgentFailures;
 use crate::domain::id::{AgentId, MessageId};
 use crate::domain::money::Usd;
 use crate::domain::placement::HostSighting;
+use crate::domain::supervision::AgentFailures;
 use crate::domain::turn::{TurnId, TurnOutcome, TurnReply};
-use crate::domain::working_dir::WorkingDir;
-use crate::domain::worktree_snapshot::WorktreeSnapshot;
+use crate::domain::worktree::{WorkingDir, WorktreeSnapshot};
 use crate::language::resume::turn::{PreparedTurn, TurnPermit, TurnRules};
 use crate::store::writer::WriteOutcome;
 

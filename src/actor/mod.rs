@@ -4,18 +4,14 @@
 //! that alone owns the run's state, an actor for each live agent, an actor for each running turn's
 //! process. Facts and commands are sent without waiting; nothing here ever blocks.
 
-pub mod activity_executor;
 pub mod agent;
 pub mod command_tasks;
 pub mod context;
 mod exchange;
-pub mod interceptor;
-pub mod launch;
 pub mod message;
 pub mod observer;
 pub mod process;
 pub mod registry;
-pub mod replay_until;
 pub mod replayed;
 pub mod runner;
 pub mod scripted;

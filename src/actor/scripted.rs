@@ -11,10 +11,10 @@ use tokio::sync::watch;
 use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHandler};
 use crate::actor::context::wall_clock_now;
 use crate::domain::capacity;
+use crate::domain::cassette::ScriptedFault;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
 use crate::domain::reminder::refusal;
-use crate::domain::scripted_fault::ScriptedFault;
 use crate::domain::settings::MaxProcs;
 use crate::domain::supervision::TurnTimeouts;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome, TurnReply};
@@ -24,9 +24,9 @@ use crate::language::template;
 use crate::process::host;
 use crate::process::scripted_stream::ScriptedStream;
 use crate::process::scripted_stream::TakenReplies;
-use crate::process::worker_process::CancellationTokens;
+use crate::process::worker::CancellationTokens;
 use crate::process::working_dirs::WorkingDirs;
-use crate::world::scripted_files::ScriptedFiles;
+use crate::world::recorded_files::ScriptedFiles;
 
 /// A script, as a run uses it.
 #[derive(Debug)]

@@ -6,17 +6,11 @@
 //! the supervisor alone; if the journal fails, it is thrown away with the supervisor. That
 //! lets many agents share one sync without any rule about which of their records may overlap.
 
-mod activities;
 mod advance;
-mod approvals;
 mod dispatch;
 mod hosts;
 mod joins;
 mod lifecycle;
-mod programs;
-mod reports;
-mod start;
-mod turns;
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
@@ -26,12 +20,8 @@ use std::sync::Arc;
 use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::oneshot;
 
-use self::activities::PendingActivity;
 pub use self::hosts::PlacementMode;
 use self::hosts::RunHosts;
-pub use self::start::SupervisorStart;
-use self::turns::AgentTimers;
-use self::turns::QueuedEffects;
 use super::agent::AgentActor;
 use super::context::RunContext;
 use super::message::{JournalReported, Published};
@@ -39,6 +29,9 @@ use super::observer::Observer;
 use super::registry::AgentView;
 use crate::actor::context::now;
 use crate::actor::process::StayUp;
+use crate::actor::supervisor::advance::PendingActivity;
+use crate::actor::supervisor::dispatch::{AgentTimers, QueuedEffects};
+pub use crate::actor::supervisor::lifecycle::SupervisorStart;
 use crate::domain::admission::{AdmissionQueue, PermitRequest};
 use crate::domain::apply::Effect;
 use crate::domain::apply::apply;
@@ -50,9 +43,8 @@ use crate::domain::money::Usd;
 use crate::domain::run::{PauseReason, Run};
 use crate::domain::session::KeptSession;
 use crate::domain::settings::{OnBudget, Settings};
-use crate::domain::turn::TurnId;
-use crate::domain::turn_concurrency::TurnThrottle;
-use crate::domain::worktree_snapshot::WorktreeSnapshot;
+use crate::domain::turn::{TurnId, TurnThrottle};
+use crate::domain::worktree::WorktreeSnapshot;
 use crate::fault::point;
 use crate::store;
 use crate::store::run_store::LockedRun;

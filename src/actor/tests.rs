@@ -17,7 +17,7 @@ use crate::domain::admission::TurnOrder;
 use crate::domain::event::Event;
 use crate::domain::run::RunStatus;
 use crate::domain::settings::Settings;
-use crate::store::view;
+use crate::store::snapshot;
 
 /// `A.md` forks three workers, one after the other, and calls a subroutine in between.
 const WORKFLOW: &[(&str, &str)] = &[
@@ -97,7 +97,7 @@ fn turn_starts_after_its_record_is_on_disk() {
     let stage = Stage::new();
     let root = stage.root.clone();
     let player = Player::new(move |input| {
-        let run = view::load_view(&root, &Stage::id()).expect("a readable run").run;
+        let run = snapshot::load_view(&root, &Stage::id()).expect("a readable run").run;
         let agent = run.agents.get(&input.turn.agent).expect("an agent the journal knows");
         assert_eq!(agent.turn_id(), input.turn);
         assert_eq!(agent.session, input.session);

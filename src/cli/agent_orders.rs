@@ -3,27 +3,48 @@
 //! An order lies in the run's inbox once it is made, so it is not lost. The raymond that holds the run takes it, or the next
 //! one that resumes it.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
-use super::agent_selector::check_agent_exists;
 use super::answer::from_stdin;
-use super::args::NamedRunArgs;
-use super::args::orders::{HoldArgs, TellArgs};
+use super::args::answers::{HoldArgs, TellArgs};
 use super::args::runs::DirArgs;
+use super::args::{NamedRunArgs, StopArgs};
 use super::exit::{CliExitCode, Error};
-use super::{engine, output, run_choice};
+use super::table::word;
+use super::target::check_agent_exists;
+use super::{engine, output, run};
+use crate::actor::context::now;
+use crate::cli::args::readers::SignalArgs;
+use crate::cli::hosts::WaitedHosts;
+use crate::cli::list::all;
+use crate::cli::person;
+use crate::cli::status::left_running;
 use crate::domain::agent::Agent;
-use crate::domain::event::RunCommand;
-use crate::domain::event::{AgentFamily, AgentMessage, AttachedSession, PromptEdit};
+use crate::domain::event::{AgentFamily, AgentMessage, AttachedSession, PromptEdit, RunCommand};
+use crate::domain::fact::FactSelection;
 use crate::domain::id::{AgentId, RunId};
+use crate::domain::printable::one_line;
 use crate::domain::run::Run;
+use crate::language::diagnostic::closest;
+use crate::language::program::checked_program::Program;
+use crate::language::program::read::read;
+use crate::language::source::WorkflowSource;
+use crate::process::ancestry::ActingAgent;
 use crate::process::transcript::TurnFiles;
-use crate::runtime::command_name::next_command_name;
-use crate::runtime::directories;
-use crate::runtime::observing::inbox_view::load_with_inbox;
-use crate::store::inbox;
-use crate::store::layout::RunsRoot;
-use crate::store::view::RunView;
+use crate::proof::ProofKey;
+use crate::runtime::command_name::{command_name, next_command_name};
+use crate::runtime::observing::agent_entries::load_with_inbox;
+use crate::runtime::{Workflow, directories, run_facts};
+use crate::store;
+use crate::store::dataspace::{
+    AppendOutcome, AssertionOutcome, Dataspace, DefinedProgram, FactStatement,
+};
+use crate::store::engine_note::EngineNote;
+use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::snapshot::{RunView, is_held, load_view};
+use crate::store::{inbox, lock};
 
 /// Runs `raymond tell`.
 ///
@@ -82,7 +103,7 @@ pub(super) fn stop_agent(
     (dir, json): (&DirArgs, bool),
     agent: &AgentId,
 ) -> Result<CliExitCode, Error> {
-    let run = run_choice::chosen(run, &dir.root())?;
+    let run = run::chosen(run, &dir.root())?;
     let command = RunCommand::StopAgent { agent: agent.clone() };
     let given = put_order((&dir.root(), dir), &run, &command)?;
     given.print(json, |agent| {
@@ -208,7 +229,7 @@ pub(super) fn put_order(
     {
         return Err(Error::Usage("the message is empty".to_owned()));
     }
-    let id = run_choice::find(root, run)?;
+    let id = run::find(root, run)?;
     engine::must_be_named(dir, root, &id)?;
     let RunView { run, held, .. } = load_with_inbox(root, &id)?;
     check_lives(&run, &order.family)?;
@@ -235,4 +256,309 @@ pub(super) fn check_lives(run: &Run, family: &AgentFamily) -> Result<(), Error> 
     Err(Error::Usage(format!(
         "{family} has already ended; `raymond tree {id}` shows the live agents"
     )))
+}
+
+// `raymond stop`: asks the raymond that holds a run to stop it.
+//
+// The request lies in the run's inbox once it is made, so it is not lost. The command waits a moment until it is
+// taken, to report that; a run that ends by itself meanwhile is reported as ended. A run that is not locked is
+// stopped already.
+
+/// The poll interval of the run.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+
+/// The longest time until a raymond takes a request: it looks five times a second.
+const TAKING_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// The state of a request to stop.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum StopRequestState {
+    /// The run was not locked, so there was nobody to ask.
+    NotHeld,
+    /// The request is in the inbox, or was taken.
+    Made,
+    /// The run was released before the request could be taken.
+    Void,
+    /// The supervisor of a shared run was gone, and no worker takes the run over now.
+    LeftStopped,
+}
+
+/// Runs `raymond stop`.
+///
+/// # Errors
+/// [`Error`] if there is no such run.
+pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
+    if let Some(agent) = args.agent.get() {
+        return stop_agent(&args.one.named, (&args.one.dir, args.one.json), agent);
+    }
+    let root = args.one.dir.root();
+    let id = &run::chosen(&args.one.named, &root)?;
+    engine::must_be_named(&args.one.dir, &root, id)?;
+    let dir = root.run(id);
+    // The run may have a long story: the request does not wait until it is read.
+    let mut state = StopRequestState::NotHeld;
+    if is_held(&root, id)? {
+        state = await_taken(&dir, ask(&dir, &directories::user_state()?.key()?)?.as_deref())?;
+        let mut hosts = WaitedHosts::of(&args.one.dir)?;
+        while args.wait && lock::is_held(&dir.lock())?.is_some() {
+            hosts.look(&dir)?;
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+    if EngineNote::of(dir.path())?.is_some_and(|note| note.is_abandoned)
+        && let Some(connected) = engine::connected(&args.one.dir)?
+    {
+        engine::mirror(connected)?.leave_stopped(id)?;
+        state = StopRequestState::LeftStopped;
+    }
+    let mut after = load_view(&root, id)?;
+    while args.wait && after.held && state == StopRequestState::Made {
+        std::thread::sleep(POLL_INTERVAL);
+        after = load_view(&root, id)?;
+    }
+    if args.one.json {
+        let asked = match state {
+            StopRequestState::Made | StopRequestState::LeftStopped => true,
+            StopRequestState::NotHeld | StopRequestState::Void => false,
+        };
+        return output::print_json(&json!({ "run": id, "asked": asked, "status": word(&after) }));
+    }
+    let said = match (state, after.held) {
+        (StopRequestState::NotHeld, _) => format!("{id} is not live, so there is nothing to stop"),
+        (StopRequestState::LeftStopped, _) => {
+            format!(
+                "{id} has lost its supervisor; no worker takes it over until `raymond resume {id}`"
+            )
+        }
+        (StopRequestState::Made, true) => {
+            format!("{id} stops once its running turns have finished")
+        }
+        (StopRequestState::Made, false) => format!("{id} has stopped"),
+        (StopRequestState::Void, _) => {
+            format!("{id} ended before it could be stopped: it is {}", word(&after))
+        }
+    };
+    let running = left_running(&directories::root(root.path())?, &after);
+    output::print(&format!("{said}\n{running}"))
+}
+
+/// Asks a run of this machine to stop, as `raymond stop` does; returns what it tells as JSON.
+///
+/// # Errors
+/// [`Error`] if there is no such run.
+pub(super) fn request(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
+    let dir = root.run(id);
+    let mut is_made = false;
+    if is_held(root, id)? {
+        let name = ask(&dir, &directories::user_state()?.key()?)?;
+        is_made = await_taken(&dir, name.as_deref())? == StopRequestState::Made;
+    }
+    let after = load_view(root, id)?;
+    Ok(json!({ "run": id, "asked": is_made, "status": word(&after) }))
+}
+
+/// Puts the request into the run's inbox, and returns its name; `None` if the run is being released.
+pub(super) fn ask(dir: &RunDir, key: &ProofKey) -> Result<Option<String>, store::Error> {
+    let name = command_name();
+    Ok(inbox::keep_received(dir, &name, key)?.then_some(name))
+}
+
+/// Waits until a request is taken, or is void because the run is no longer locked; not for ever.
+fn await_taken(dir: &RunDir, name: Option<&str>) -> Result<StopRequestState, store::Error> {
+    let Some(name) = name else { return Ok(StopRequestState::Void) };
+    let deadline = Instant::now() + TAKING_TIMEOUT;
+    while inbox::is_waiting(dir, name) {
+        if lock::is_held(&dir.lock())?.is_none() {
+            // The raymond that held it was killed. The next one must not find what was meant for that one.
+            inbox::remove(&dir.inbox(), name)?;
+        } else if Instant::now() > deadline {
+            return Ok(StopRequestState::Made);
+        } else {
+            std::thread::sleep(POLL_INTERVAL);
+        }
+    }
+    let is_taken = inbox::was_taken(dir, name)?;
+    Ok(if is_taken { StopRequestState::Made } else { StopRequestState::Void })
+}
+
+// `raymond signal`: asserts or retracts a fact, for a person, a script or an agent in its turn.
+
+/// The number of characters that are shown of a value that is replaced.
+const MAX_SHOWN_CHARS: usize = 60;
+
+/// Runs `raymond signal`.
+///
+/// # Errors
+/// [`Error::Store`] if the fact is invalid, or cannot be stored.
+pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
+    let root = args.dir.real_root()?;
+    let space = engine::dataspace(&args.dir, &root)?;
+    let (label, key) = (args.label.as_str(), args.key.as_str());
+    if args.retract {
+        let is_new = space.retract(label, key, None)?;
+        let nothing = AssertionOutcome { fact: None, is_new, replaced: None, dropped: 0 };
+        return tell_signal(args, &nothing, None);
+    }
+    let value = match args.value.as_deref() {
+        Some("-") => from_stdin("read the value from")?,
+        value => value.unwrap_or_default().to_owned(),
+    };
+    let source = source();
+    let hint = |is_by_person: bool, root: &RunsRoot, space: &Dataspace| {
+        // An agent asserts many facts, and reads no hints.
+        let hint = is_by_person.then(|| hint(root, space, (label, key))).flatten();
+        if let Some(hint) = hint.as_deref().filter(|_| !args.json) {
+            output::tell(hint);
+        }
+        hint
+    };
+    let is_by_person = source == "signal";
+    let statement = FactStatement { label, key, value: &value, source: &source, at: now() };
+    if args.append {
+        let appended = space.append(statement)?;
+        return tell_appended(args, &appended, hint(is_by_person, &root, &space).as_deref());
+    }
+    let assertion = space.assert(statement, None)?;
+    tell_signal(args, &assertion, hint(is_by_person, &root, &space).as_deref())
+}
+
+fn tell_appended(
+    args: &SignalArgs,
+    appended: &AppendOutcome,
+    hint: Option<&str>,
+) -> Result<CliExitCode, Error> {
+    let (SignalArgs { label, key, json, .. }, AppendOutcome { fact, before }) = (args, appended);
+    if *json {
+        let value = json!({ "label": label, "key": key, "changed": true, "fact": fact, "replaced": null, "before": before, "hint": hint });
+        return output::print_json(&value);
+    }
+    let name = one_line(&format!("{label} {key}"));
+    let text = match before {
+        0 => format!("{name} is asserted ({})\n", fact.seq),
+        1 => format!("{name} is appended; one value is before it\n"),
+        many => format!("{name} is appended; {many} values are before it\n"),
+    };
+    output::print(&text)
+}
+
+fn tell_signal(
+    args: &SignalArgs,
+    assertion: &AssertionOutcome,
+    hint: Option<&str>,
+) -> Result<CliExitCode, Error> {
+    let SignalArgs { label, key, json, .. } = args;
+    let AssertionOutcome { fact, is_new: changed, replaced, dropped } = assertion;
+    if *json {
+        let value = json!({ "label": label, "key": key, "changed": changed, "fact": fact, "replaced": replaced, "hint": hint });
+        return output::print_json(&value);
+    }
+    let name = one_line(&format!("{label} {key}"));
+    let text = match (fact, changed) {
+        (Some(fact), true) => {
+            let more =
+                if *dropped > 0 { format!(" and {dropped} behind it") } else { String::new() };
+            let instead = replaced.as_ref().map_or(String::new(), |old| {
+                let value = shown(&old.value);
+                format!("; it replaces {value}{more}, which no program had taken ({})", old.seq)
+            });
+            format!("{name} is asserted ({}){instead}\n", fact.seq)
+        }
+        (Some(fact), false) => format!("{name} is asserted already ({})\n", fact.seq),
+        (None, true) => format!("{name} is retracted\n"),
+        (None, false) => format!("{name} is not asserted; nothing to retract\n"),
+    };
+    output::print(&text)
+}
+
+/// Returns a value on one line, cut if it is long.
+fn shown(value: &str) -> String {
+    if value.is_empty() {
+        return "the empty value".to_owned();
+    }
+    let mut shown: String = one_line(value).chars().take(MAX_SHOWN_CHARS + 1).collect();
+    if let Some((cut, _)) = shown.char_indices().nth(MAX_SHOWN_CHARS) {
+        shown.truncate(cut);
+        shown.push('…');
+    }
+    format!("`{shown}`")
+}
+
+/// Returns the source of a fact: the acting agent, the run of the environment, or `signal`.
+fn source() -> String {
+    if let Some(ActingAgent { run, agent, .. }) = person::acting_agent() {
+        return format!("{run}/{agent}");
+    }
+    let run = std::env::var("RAYMOND_RUN").ok().filter(|run| !run.is_empty());
+    run.unwrap_or_else(|| "signal".to_owned())
+}
+
+/// The facts that somebody looks at.
+#[derive(Default)]
+struct SoughtByPrograms {
+    /// Those of unfinished runs.
+    of_runs: FactSelection,
+    /// The labels of programs that are defined, or that a run may look at later.
+    labels: Vec<String>,
+}
+
+/// Returns a hint about a fact that no unfinished run and no defined program looks at; `None` if one does.
+pub(super) fn hint(
+    root: &RunsRoot,
+    space: &Dataspace,
+    (label, key): (&str, &str),
+) -> Option<String> {
+    let sought = sought(root, space);
+    let SoughtByPrograms { of_runs, labels } = &sought;
+    if of_runs.has_key(label, key) {
+        return None;
+    }
+    let shown = one_line(label);
+    let meant = |closest: Option<&str>| {
+        closest.map_or(String::new(), |meant| format!("; did you mean {}?", one_line(meant)))
+    };
+    if let Some(keys) = of_runs.keys_of(label) {
+        let meant = closest(key, keys.iter().copied());
+        let meant = meant.or_else(|| keys.first().copied().filter(|_| keys.len() == 1));
+        let meant = meant
+            .map_or(String::new(), |meant| format!("; did you mean --key {}?", one_line(meant)));
+        let key = if key.is_empty() {
+            "the empty key".to_owned()
+        } else {
+            format!("the key {}", one_line(key))
+        };
+        return Some(format!("no unfinished run looks at the fact {shown} of {key} now{meant}"));
+    }
+    if labels.iter().any(|own| own == label) {
+        return None;
+    }
+    if of_runs.is_empty() && labels.is_empty() {
+        return Some(format!(
+            "nobody waits for {shown}: no unfinished run and no defined program looks at any fact"
+        ));
+    }
+    let known = of_runs.labels().chain(labels.iter().map(String::as_str));
+    let meant = meant(closest(label, known));
+    Some(format!(
+        "no unfinished run and no defined program looks at facts of the label {shown}{meant}"
+    ))
+}
+
+fn sought(root: &RunsRoot, space: &Dataspace) -> SoughtByPrograms {
+    let mut sought = SoughtByPrograms::default();
+    for run in all(root).unwrap_or_default() {
+        let Ok(view) = run.view else { continue };
+        if view.run.can_resume() {
+            sought.of_runs.extend(&run_facts::sought(&view.run));
+            sought.labels.extend(view.run.definitions.values().flat_map(|own| own.labels.clone()));
+        }
+    }
+    for defined in space.all_defined().unwrap_or_default().defined {
+        sought.labels.extend(program_of(&defined).map(|own| own.labels).unwrap_or_default());
+    }
+    sought
+}
+
+fn program_of(defined: &DefinedProgram) -> Option<Program> {
+    let Workflow { scope, entry, .. } = Workflow::kept(&defined.file, defined.text.clone()).ok()?;
+    read(&scope.path(&entry), &defined.text, &scope).program
 }

@@ -11,25 +11,24 @@ use serde::Serialize;
 use super::args::answers::AnswerArgs;
 use super::exit::{CliExitCode, Error};
 use super::questions::{self, OpenQuestion};
-use super::{engine, output, run_choice};
+use super::{engine, output, run};
 use crate::actor::context::now;
 use crate::cli::settings::agent_and_node;
-use crate::domain::accepted_answer::AcceptedAnswer;
 use crate::domain::decide::{AnswerError, answer as decide};
 use crate::domain::event::RunCommand;
 use crate::domain::id::{AgentId, RunId};
-use crate::domain::question::AnswerCommand;
+use crate::domain::question::{AcceptedAnswer, AnswerCommand};
 use crate::domain::run::Run;
 use crate::domain::views::QuestionRow;
-use crate::language::hint::closest;
+use crate::language::diagnostic::closest;
 use crate::proof::ProofKey;
 use crate::runtime::command_name::{CommandNames, next_command_name};
 use crate::runtime::directories;
-use crate::runtime::observing::inbox_view::{InboxItem, apply_event, apply_inbox};
+use crate::runtime::observing::agent_entries::{InboxItem, apply_event, apply_inbox};
 use crate::store;
 use crate::store::inbox;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::view::{RunView, load_view};
+use crate::store::snapshot::{RunView, load_view};
 
 /// Runs `raymond answer`.
 ///
@@ -39,7 +38,7 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     let (named, answers) = args.parts().map_err(Error::Usage)?;
     let key = directories::user_state()?.key()?;
     let root = args.dir.root();
-    let id = run_choice::chosen(&named, &root)?;
+    let id = run::chosen(&named, &root)?;
     if !answers.is_empty() {
         engine::must_be_named(&args.dir, &root, &id)?;
     }

@@ -4,18 +4,23 @@
 //! answer into the run's inbox, as `raymond answer` does. Answers have one way in, and one place decides which was
 //! first.
 
-mod keyboard;
-mod line;
-
+use std::io::{Stdin, stdin};
+use std::mem;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use actix::{Actor, AsyncContext, Context, Handler, Message};
 use console::Term;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::getpgrp;
+use rustix::termios::{
+    LocalModes, OptionalActions, QueueSelector, SpecialCodeIndex, Termios, tcflush, tcgetattr,
+    tcgetpgrp, tcsetattr,
+};
 
-use self::keyboard::KeyboardReader;
-use self::line::{LineEditor, LineInput};
 use super::answer::put;
-use super::questions::{self, OpenQuestion};
+use super::questions;
+use super::questions::OpenQuestion;
 use crate::actor::message::{FinishPublishing, Published};
 use crate::actor::process::StayUp;
 use crate::domain::approval::PendingApproval;
@@ -294,5 +299,267 @@ impl Handler<FinishPublishing> for AnswerPrompt {
     fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) {
         self.keyboard.stop();
         self.terminal.prompt(None);
+    }
+}
+
+// The keyboard of the terminal: each byte as it is typed, while keys are wanted.
+//
+// The terminal neither waits for the end of a line nor echoes, because the live view does; its signals, as of
+// Ctrl-C, stay. As soon as no keys are wanted any more, it is as before: later input is for the next reader. A
+// process in the background of its terminal does not touch it.
+
+/// The pause between two checks for wanted keys, in milliseconds.
+const POLL_MILLIS: u32 = 50;
+
+/// A reader of the keyboard, off until keys are wanted.
+#[derive(Debug, Clone, Default)]
+struct KeyboardReader(Arc<Mutex<KeyboardState>>);
+
+#[derive(Debug, Default)]
+struct KeyboardState {
+    wanted: bool,
+    over: bool,
+    /// The terminal's modes before they were changed.
+    before: Option<Termios>,
+}
+
+impl KeyboardReader {
+    /// Starts a thread that passes typed bytes to `tell`, and an empty slice when no more can come. It reads
+    /// nothing before keys are wanted.
+    fn listen(&self, tell: impl Fn(&[u8]) + Send + 'static) {
+        let state = Arc::clone(&self.0);
+        // Without a thread nobody is heard, and the questions stay open.
+        let _ = std::thread::Builder::new()
+            .name("keyboard".to_owned())
+            .spawn(move || listen(&state, &tell));
+    }
+
+    /// Turns reading on or off; keys that were pressed before are not read.
+    fn want(&self, wanted: bool) {
+        let mut state = lock(&self.0);
+        state.wanted = wanted;
+        if wanted && !state.over {
+            state.prepare(&stdin());
+        } else {
+            state.restore();
+        }
+    }
+
+    /// Stops reading for good, and restores the terminal.
+    fn stop(&self) {
+        let mut state = lock(&self.0);
+        state.over = true;
+        state.restore();
+    }
+}
+
+fn lock(state: &Mutex<KeyboardState>) -> MutexGuard<'_, KeyboardState> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn listen(state: &Mutex<KeyboardState>, tell: &impl Fn(&[u8])) {
+    let stdin = stdin();
+    loop {
+        {
+            let mut state = lock(state);
+            if state.over {
+                return;
+            }
+            if !state.wanted || !state.prepare(&stdin) {
+                drop(state);
+                std::thread::sleep(Duration::from_millis(POLL_MILLIS.into()));
+                continue;
+            }
+        }
+        if !has_come(&stdin) {
+            continue;
+        }
+        let mut bytes = [0; 256];
+        // What was typed for someone who does not want it any more is for whoever reads next.
+        let guard = lock(state);
+        if !guard.wanted || guard.over {
+            continue;
+        }
+        let read = rustix::io::read(&stdin, &mut bytes);
+        drop(guard);
+        match read {
+            Ok(count @ 1..) => tell(&bytes[..count]),
+            Err(rustix::io::Errno::INTR | rustix::io::Errno::AGAIN) => {}
+            _ => {
+                tell(&[]);
+                return;
+            }
+        }
+    }
+}
+
+/// Returns whether a key has been typed within a moment.
+fn has_come(stdin: &Stdin) -> bool {
+    let mut polled = [PollFd::new(stdin, PollFlags::IN)];
+    let moment = Timespec { tv_sec: 0, tv_nsec: i64::from(POLL_MILLIS) * 1_000_000 };
+    poll(&mut polled, Some(&moment)).is_ok_and(|count| count > 0)
+}
+
+impl KeyboardState {
+    /// Makes the terminal pass on each key at once; returns whether it does.
+    fn prepare(&mut self, stdin: &Stdin) -> bool {
+        // In a container, the own group can be one without an id there; then the terminal's has none either.
+        if !tcgetpgrp(stdin).is_ok_and(|foreground| foreground == getpgrp()) {
+            return false;
+        }
+        let Ok(mut modes) = tcgetattr(stdin) else { return false };
+        let by_line = LocalModes::ICANON | LocalModes::ECHO;
+        if !modes.local_modes.intersects(by_line) {
+            return true;
+        }
+        self.before.get_or_insert_with(|| modes.clone());
+        modes.local_modes.remove(by_line);
+        modes.special_codes[SpecialCodeIndex::VMIN] = 1;
+        modes.special_codes[SpecialCodeIndex::VTIME] = 0;
+        let _ = tcflush(stdin, QueueSelector::IFlush);
+        tcsetattr(stdin, OptionalActions::Now, &modes).is_ok()
+    }
+
+    fn restore(&mut self) {
+        if let Some(before) = self.before.take() {
+            let _ = tcsetattr(stdin(), OptionalActions::Now, &before);
+        }
+    }
+}
+
+// A line of input, and the effect of each byte on it. Pure.
+
+/// The longest line, in bytes; further input is left out.
+const MAX_LINE_BYTES: usize = 64 * 1024;
+
+/// The text typed so far.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct LineEditor {
+    text: String,
+    /// The first bytes of a character that is not complete yet.
+    begun: Vec<u8>,
+    escape: EscapeState,
+}
+
+/// The progress within an escape sequence.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum EscapeState {
+    #[default]
+    No,
+    Begun,
+    Sequence,
+}
+
+/// The effect of a key beyond a change of the line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum LineInput {
+    /// The line is entered.
+    Entered(String),
+    /// The input has ended: Ctrl-D on an empty line.
+    End,
+}
+
+const CTRL_D: u8 = 0x04;
+const BACKSPACE: u8 = 0x08;
+const CTRL_U: u8 = 0x15;
+const CTRL_W: u8 = 0x17;
+const ESCAPE: u8 = 0x1b;
+const DELETE: u8 = 0x7f;
+
+impl LineEditor {
+    /// Returns the text typed so far.
+    fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// Clears the line.
+    fn clear(&mut self) {
+        *self = Self::default();
+    }
+
+    /// Takes a byte.
+    fn press(&mut self, byte: u8) -> Option<LineInput> {
+        match (self.escape, byte) {
+            (EscapeState::Begun, b'[' | b'O') => self.escape = EscapeState::Sequence,
+            (EscapeState::Sequence, 0x40..=0x7e) | (EscapeState::Begun, _) => {
+                self.escape = EscapeState::No;
+            }
+            (EscapeState::No, ESCAPE) => self.escape = EscapeState::Begun,
+            (EscapeState::No, b'\r' | b'\n') => {
+                self.begun.clear();
+                return Some(LineInput::Entered(mem::take(&mut self.text)));
+            }
+            (EscapeState::No, CTRL_D) if self.text.is_empty() => return Some(LineInput::End),
+            (EscapeState::No, BACKSPACE | DELETE) => drop(self.text.pop()),
+            (EscapeState::No, CTRL_U) => self.text.clear(),
+            (EscapeState::No, CTRL_W) => {
+                let kept = self.text.trim_end().rfind(char::is_whitespace);
+                self.text.truncate(kept.map_or(0, |space| space + 1));
+            }
+            (EscapeState::No, b'\t') => self.text.push(' '),
+            (EscapeState::Sequence, _) | (EscapeState::No, 0..0x20) => {}
+            (EscapeState::No, byte) => self.extend(byte),
+        }
+        None
+    }
+
+    fn extend(&mut self, byte: u8) {
+        self.begun.push(byte);
+        match str::from_utf8(&self.begun) {
+            Ok(whole) if self.text.len() + whole.len() <= MAX_LINE_BYTES => {
+                self.text.push_str(whole);
+            }
+            Err(error) if error.error_len().is_none() => return,
+            _ => {}
+        }
+        self.begun.clear();
+    }
+}
+
+#[cfg(test)]
+mod line_tests {
+    use super::*;
+
+    fn typed(bytes: &str) -> (Vec<LineInput>, String) {
+        let mut line = LineEditor::default();
+        let keys = bytes.bytes().filter_map(|byte| line.press(byte)).collect();
+        (keys, line.text().to_owned())
+    }
+
+    #[test]
+    fn editing_keys_delete_text_and_escape_sequences_are_ignored() {
+        let table = [
+            ("abc", "abc"),
+            ("ab\u{8}\u{7f}c", "c"),
+            ("äö€\u{7f}", "äö"),
+            ("one two  \u{17}", "one "),
+            ("one\u{17}", ""),
+            ("gone\u{15}new", "new"),
+            ("a\u{1b}[A\u{1b}[3~\u{1b}OPb\u{1b}xc", "abc"),
+            ("a\tb\u{1}", "a b"),
+            ("a\u{4}", "a"),
+        ];
+        for (keys, line) in table {
+            assert_eq!(typed(keys), (Vec::new(), line.to_owned()), "{keys:?}");
+        }
+    }
+
+    #[test]
+    fn enter_submits_line_and_ctrl_d_ends_input() {
+        let entered = |text: &str| LineInput::Entered(text.to_owned());
+        let (keys, rest) = typed("git\rno\n\u{4}");
+        assert_eq!(
+            (keys, rest.as_str()),
+            (vec![entered("git"), entered("no"), LineInput::End], "")
+        );
+    }
+
+    #[test]
+    fn invalid_utf8_bytes_are_ignored() {
+        let mut line = LineEditor::default();
+        for byte in [0xff, b'a', 0xe2, 0x82, b'b'] {
+            assert_eq!(line.press(byte), None);
+        }
+        assert_eq!(line.text(), "a");
     }
 }

@@ -2,16 +2,9 @@
 
 pub mod answers;
 pub mod branch;
-pub mod cases;
-pub mod clean;
-pub mod facts;
 pub mod hosts;
-pub mod new_run;
-pub mod orders;
 pub mod readers;
-pub mod retry;
 pub mod runs;
-pub mod serve;
 pub mod workflows;
 
 use clap::{Args, Parser, Subcommand};
@@ -19,26 +12,16 @@ use clap_complete::engine::ArgValueCompleter;
 
 use self::answers::{ANSWER_HELP, AnswerArgs, RULES_HELP};
 use self::branch::{BRANCH_HELP, BranchArgs, REWIND_HELP, RewindArgs};
-use self::cases::{TEST_HELP, TestArgs};
-use self::clean::{CLEAN_HELP, CleanArgs, MAN_HELP, ManArgs};
-use self::clean::{WORKTREES_HELP, WorktreesArgs};
-use self::facts::{FACTS_HELP, FactsArgs, SIGNAL_HELP, SignalArgs};
 use self::hosts::{HOSTS_HELP, HostsArgs, WORKER_HELP, WorkerArgs};
-pub use self::new_run::NewRunArgs;
-use self::new_run::variable;
-use self::orders::{ATTACH_HELP, EDIT_HELP, HOLD_HELP, HoldArgs, TELL_HELP, TellArgs, VisitArgs};
 use self::readers::{
     COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
     TreeArgs,
 };
 use self::readers::{DIFF_HELP, DiffArgs};
-use self::retry::{RETRY_HELP, RetryArgs};
 use self::runs::LIST_HELP;
 pub use self::runs::{
     AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RecoverArgs, RunStatusArg, StopArgs,
 };
-use self::serve::{SERVE_HELP, ServeArgs};
-use self::serve::{TRUST_HELP, TrustArgs};
 use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::workflows::{
     COMPLETIONS_HELP, PENDING_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
@@ -47,12 +30,24 @@ use self::workflows::{IMPORT_HELP, ImportArgs};
 use self::workflows::{NEW_HELP, NewArgs};
 use self::workflows::{RECORD_HELP, RecordArgs};
 use self::workflows::{WORKFLOW_HELP, WorkflowCommand};
-use super::candidates::{complete_runs, complete_targets};
+use super::check::SchemaArgs;
 use super::color::ColorArgs;
-use super::logging::LoggingArgs;
+use super::completions::{complete_runs, complete_targets};
 use super::on_event::OnEventCommand;
 use super::options::RunOptions;
-use super::schema::SchemaArgs;
+use super::output::LoggingArgs;
+use crate::cli::args::answers::{
+    ATTACH_HELP, EDIT_HELP, HOLD_HELP, HoldArgs, TELL_HELP, TellArgs, VisitArgs,
+};
+use crate::cli::args::branch::{RETRY_HELP, RetryArgs};
+use crate::cli::args::hosts::{SERVE_HELP, ServeArgs, TRUST_HELP, TrustArgs};
+use crate::cli::args::readers::{
+    CLEAN_HELP, CleanArgs, FACTS_HELP, FactsArgs, MAN_HELP, ManArgs, SIGNAL_HELP, SignalArgs,
+    WORKTREES_HELP, WorktreesArgs,
+};
+pub use crate::cli::args::runs::NewRunArgs;
+use crate::cli::args::runs::variable;
+use crate::cli::args::workflows::{TEST_HELP, TestArgs};
 
 /// Run workflows of Claude Code agents, durably and supervised.
 #[derive(Debug, Parser)]

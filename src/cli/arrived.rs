@@ -7,12 +7,12 @@ use crate::domain::fact::{Fact, FactChange};
 use crate::domain::person_wait::AwaitedSignal;
 use crate::domain::printable::printable_line;
 use crate::domain::run::PauseReason;
-use crate::runtime::observing::inbox_view::{InboxItem, apply_commands};
+use crate::runtime::observing::agent_entries::{InboxItem, apply_commands};
 use crate::runtime::{directories, run_facts};
 use crate::store::dataspace::{Dataspace, DataspaceWatcher};
+use crate::store::inbox;
 use crate::store::layout::RunsRoot;
-use crate::store::received_commands;
-use crate::store::view::RunView;
+use crate::store::snapshot::RunView;
 
 /// The most commands of an inbox that are named.
 const MAX_INBOX_LINES: usize = 12;
@@ -83,7 +83,7 @@ fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
         return Ok(found);
     }
     let (id, key) = (&run.workflow_id, directories::user_state()?.key()?);
-    let waiting = received_commands::waiting(&root.run(id), &key)?;
+    let waiting = inbox::waiting(&root.run(id), &key)?;
     if !waiting.is_empty() {
         for item in apply_commands(&mut run.clone(), &root.run(id), waiting) {
             found.add(item);

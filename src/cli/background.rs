@@ -26,12 +26,12 @@ use crate::engine::Engine;
 use crate::plain_file;
 use crate::process::ancestry::ActingAgent;
 use crate::process::child::cgroup::leave_turn;
-use crate::process::child::subreaper;
+use crate::process::child::orphans;
 use crate::process::command::DETACHED;
-use crate::process::helper_environment::{ENGINE, FACTS_ENGINE};
+use crate::process::plugin_process::{ENGINE, FACTS_ENGINE};
 use crate::runtime::RunLauncher;
 use crate::store::layout::RunsRoot;
-use crate::store::{lock, view};
+use crate::store::{lock, snapshot};
 
 /// The poll interval while waiting for the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -151,7 +151,7 @@ fn start_detached(
     person::keep_registry();
     let (mut detached, attached) = std::io::pipe().map_err(failed)?;
     command.stdin(attached).stdout(stdout).stderr(output);
-    let child = subreaper::start_detached(&mut command).map_err(failed)?;
+    let child = orphans::start_detached(&mut command).map_err(failed)?;
     // The child has the only other end then.
     drop(command);
     detached.read_to_end(&mut Vec::new()).map_err(failed)?;
@@ -205,7 +205,7 @@ impl RunLauncher for DetachedLauncher {
         let ended = process.held_or_ended(root, id).map_err(|error| error.to_string())?;
         // It is a child of this process until one of them ends.
         std::thread::spawn(move || process.0.wait());
-        let is_refused = || view::load_view(root, id).is_ok_and(|view| view.run.seq == 1);
+        let is_refused = || snapshot::load_view(root, id).is_ok_and(|view| view.run.seq == 1);
         if ended.is_some() && is_refused() {
             let output = root.run(id).output();
             return Err(format!("the run {id} has ended at once; see {}", output.display()));

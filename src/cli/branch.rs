@@ -3,21 +3,33 @@
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::args::NewRunArgs;
-use super::args::branch::{BranchArgs, RewindArgs};
+use super::args::branch::{BranchArgs, RetryArgs, RewindArgs};
+use super::args::{NewRunArgs, RecoverArgs};
 use super::exit::{CliExitCode, Error};
 use super::foreground::supervise_here;
+use super::list::ListedRun;
 use super::options::RunOptions;
-use super::run::graph_setup;
-use super::{background, output, run_choice, settings};
+use super::run::{graph_setup, prepared_to_resume};
+use super::{background, engine, list, output, settings};
 use crate::cli::run;
+use crate::cli::run::RunAccess;
 use crate::domain::agent::Agent;
+use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
 use crate::domain::join::JoinOutcome;
-use crate::runtime::branch::{branch as branch_off, check_branch};
-use crate::runtime::branch_draft::BranchRequest;
-use crate::runtime::branch_point::{FoundBranch, find_branch};
+use crate::domain::retry::{
+    ContinuedParent, PlannedRetry, RetryError, RetryPlan, RetrySelection, plan_retry,
+};
+use crate::domain::run::Run;
+use crate::runtime::branch::{
+    BranchRequest, FoundBranch, branch as branch_off, check_branch, find_branch,
+};
+use crate::runtime::command_name::next_command_name;
+use crate::runtime::observing::agent_entries::load_with_inbox;
+use crate::runtime::{check_retry, directories, seals};
+use crate::store::inbox;
 use crate::store::layout::RunsRoot;
+use crate::store::snapshot::{RunView, load_view};
 
 /// The most agents that a plan names.
 const MAX_SHOWN: usize = 40;
@@ -31,7 +43,7 @@ pub(super) fn branch(args: &BranchArgs) -> Result<CliExitCode, Error> {
         background::detach()?;
     }
     let root = args.dir.real_root()?;
-    let id = run_choice::chosen(&args.named, &root)?;
+    let id = run::chosen(&args.named, &root)?;
     let point = args.point().map_err(Error::Usage)?;
     let found = find_branch(&root, &id, &point)?;
     let request = BranchRequest {
@@ -50,7 +62,7 @@ pub(super) fn branch(args: &BranchArgs) -> Result<CliExitCode, Error> {
 /// As [`branch`], and if the run is live.
 pub(super) fn rewind(args: &RewindArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
-    let id = run_choice::chosen(&args.named, &root)?;
+    let id = run::chosen(&args.named, &root)?;
     let found = find_branch(&root, &id, &args.to)?;
     let request =
         BranchRequest { id: args.id.clone(), takes_label: true, ..BranchRequest::default() };
@@ -202,4 +214,248 @@ fn as_json(found: &FoundBranch, request: &BranchRequest, differences: &[String])
         plan["edited"] = json!(differences);
     }
     plan
+}
+
+// `raymond retry`: failed agents of a run live again, in this process or in the one that holds the run.
+
+/// Runs `raymond retry`.
+///
+/// # Errors
+/// [`Error::Usage`] if no failed agent is chosen, else as `resume`.
+pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
+    if args.detached {
+        background::detach()?;
+    }
+    let root = args.dir.real_root()?;
+    let id = run::chosen(&args.named, &root)?;
+    let RunView { run, held, .. } = load_view(&root, &id)?;
+    let selection = args.selection();
+    let plan = plan_retry(&run, &selection).map_err(|error| refused(&root, &id, error))?;
+    let takes_files = args.prompts || args.options.answers.migrate;
+    if args.dry_run {
+        let mut edited = None;
+        if takes_files {
+            let mut graphs = graph_setup(None);
+            graphs.migrate = true;
+            check_retry(&root, &run, &selection, &graphs, &directories::user_state()?)?;
+            edited = Some(seals::edited_files(&root, &run)?);
+        }
+        if args.options.json {
+            return output::print_json(&RetryDocument { run: id, plan, edited });
+        }
+        return output::print(&(edits_text(edited.as_deref()) + &retry_text(&id, &plan)));
+    }
+    engine::must_be_named(&args.dir, &root, &id)?;
+    if held {
+        if takes_files || changes_settings(args, &run)? {
+            return Err(Error::Usage(format!(
+                "{id} is running, with its files and its options; leave them out, or stop it first: raymond stop {id} --wait"
+            )));
+        }
+        return ask_holder(&root, &id, &RunCommand::Retry(selection), (&plan, args.options.json));
+    }
+    let access = RunAccess::of(&args.dir, &root)?;
+    let mut opened = access.open(&id)?;
+    let plan = plan_retry(&opened.recovered.run, &selection).map_err(|error| usage(&id, &error))?;
+    opened.recovered.retry = Some(selection);
+    let mut options = args.options.clone();
+    options.answers.migrate = takes_files;
+    let before = opened.recovered.run.settings.clone();
+    let settings = settings::for_resume(&NewRunArgs::default(), &options, before)?;
+    let prepared = prepared_to_resume(&options, (&root, &access), &settings, opened)?;
+    if !options.json {
+        output::tell_lines(retry_text(&id, &plan).trim_end());
+    }
+    supervise_here(&options, &root, prepared)
+}
+
+/// Returns whether options are given that a run which is live does not take.
+fn changes_settings(args: &RetryArgs, run: &Run) -> Result<bool, Error> {
+    let now = settings::for_resume(&NewRunArgs::default(), &args.options, run.settings.clone())?;
+    Ok(now != run.settings)
+}
+
+fn usage(id: &RunId, error: &RetryError) -> Error {
+    Error::Usage(format!("{id}: {error}"))
+}
+
+/// Returns the error about a retry. The order that ends an agent may still lie in the inbox.
+fn refused(root: &RunsRoot, id: &RunId, error: RetryError) -> Error {
+    let is_ended_by_inbox = |agent| {
+        load_with_inbox(root, id)
+            .is_ok_and(|view| view.run.agents.get(agent).is_none_or(|agent| agent.orders.is_ending))
+    };
+    match error {
+        RetryError::Lives(agent) if is_ended_by_inbox(&agent) => {
+            usage(id, &RetryError::IsEnding(agent))
+        }
+        error => usage(id, &error),
+    }
+}
+
+/// Retries agents of a run that a raymond holds, as `raymond retry` does; returns what it tells as JSON.
+///
+/// # Errors
+/// [`Error::Usage`] if no failed agent is chosen.
+pub(super) fn retry_held(
+    root: &RunsRoot,
+    run: &Run,
+    selection: RetrySelection,
+) -> Result<RetryDocument, Error> {
+    let id = &run.workflow_id;
+    let plan = plan_retry(run, &selection).map_err(|error| refused(root, id, error))?;
+    put(root, id, &RunCommand::Retry(selection))?;
+    Ok(RetryDocument { run: id.clone(), plan, edited: None })
+}
+
+/// Returns what a retry would do, as `raymond retry --dry-run` does.
+///
+/// # Errors
+/// [`Error::Usage`] if no failed agent is chosen.
+pub(super) fn planned(run: &Run, selection: &RetrySelection) -> Result<RetryDocument, Error> {
+    let id = &run.workflow_id;
+    let plan = plan_retry(run, selection).map_err(|error| usage(id, &error))?;
+    Ok(RetryDocument { run: id.clone(), plan, edited: None })
+}
+
+/// Puts a command into the inbox of a run; it is durable when this returns.
+fn put(root: &RunsRoot, id: &RunId, command: &RunCommand) -> Result<(), Error> {
+    let key = directories::user_state()?.key()?;
+    let inbox = root.run(id).inbox();
+    let name = next_command_name(&inbox, &key);
+    Ok(inbox::put(&inbox, &name, command, &key)?)
+}
+
+/// Asks the raymond that holds a run to retry agents; it is durable when this returns.
+fn ask_holder(
+    root: &RunsRoot,
+    id: &RunId,
+    command: &RunCommand,
+    (plan, json): (&RetryPlan, bool),
+) -> Result<CliExitCode, Error> {
+    put(root, id, command)?;
+    if json {
+        let (run, plan) = (id.clone(), plan.clone());
+        return output::print_json(&RetryDocument { run, plan, edited: None });
+    }
+    let plan = retry_text(id, plan);
+    output::print(&format!("{plan}{id} is running, and retries them: raymond log {id} --follow\n"))
+}
+
+/// Returns the edits of the workflow's files that a retry would take up.
+fn edits_text(edited: Option<&[String]>) -> String {
+    match edited {
+        None => String::new(),
+        Some([]) => "the workflow's files are those of the run\n".to_owned(),
+        Some(edited) => edited.join("\n") + "\n",
+    }
+}
+
+fn retry_text(id: &RunId, plan: &RetryPlan) -> String {
+    let mut lines: Vec<String> = plan.agents.iter().take(MAX_SHOWN).map(planned_line).collect();
+    let more = plan.agents.len().saturating_sub(MAX_SHOWN);
+    lines.extend((more > 0).then(|| format!("and {more} more agents")));
+    lines.extend(plan.continued.iter().take(MAX_SHOWN).map(continued_line));
+    let more = plan.continued.len().saturating_sub(MAX_SHOWN);
+    lines.extend((more > 0).then(|| format!("and {more} more results that no agent waits for")));
+    let (count, cost) = (plan.agents.len(), plan.estimated_cost);
+    let agents = if count == 1 { "agent continues" } else { "agents continue" };
+    lines.push(format!(
+        "{count} {agents} in {id}; the next turns cost up to about {cost}, judging by the most expensive turns so far"
+    ));
+    lines.join("\n") + "\n"
+}
+
+fn planned_line(planned: &PlannedRetry) -> String {
+    let PlannedRetry { id, place, cause, needed_by } = planned;
+    let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
+    let reason = needed_by
+        .as_ref()
+        .map(|other| format!(", because the retry of {other} needs it"))
+        .unwrap_or_default();
+    format!("{id} continues at {place}{cause}{reason}")
+}
+
+fn continued_line(continued: &ContinuedParent) -> String {
+    let ContinuedParent { parent, child, place } = continued;
+    let place = match place {
+        Some(place) => format!("is at {place}"),
+        None => "has ended".to_owned(),
+    };
+    format!(
+        "{parent} continued after the failure of {child} and {place}: it does not see the new result"
+    )
+}
+
+/// A retry for programs.
+#[derive(Debug, Serialize)]
+pub(super) struct RetryDocument {
+    run: RunId,
+    #[serde(flatten)]
+    plan: RetryPlan,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edited: Option<Vec<String>>,
+}
+
+// `raymond recover`: the runs that can be resumed after a crash, a stop or a pause.
+//
+// With `--all` each is resumed in a process of its own, and this one waits for them; they continue if it is
+// interrupted.
+
+/// Runs `raymond recover`.
+///
+/// # Errors
+/// [`Error`] if the directory cannot be read, or a run cannot be resumed.
+pub fn recover(args: &RecoverArgs) -> Result<CliExitCode, Error> {
+    let root = args.all_runs.dir.real_root()?;
+    let mut runs = list::all(&root)?;
+    runs.retain(|run| match &run.view {
+        Ok(view) => !view.held && view.run.can_resume(),
+        Err(_) => false,
+    });
+    if args.all && !runs.is_empty() {
+        return resume_all(args, &root, &runs);
+    }
+    list::show(&root, &args.all_runs, &runs, "no run can be resumed")
+}
+
+/// Resumes runs, and shows how they ended; the exit code is the worst of theirs. A run whose budget is used up
+/// needs a larger one first.
+fn resume_all(
+    args: &RecoverArgs,
+    root: &RunsRoot,
+    runs: &[ListedRun],
+) -> Result<CliExitCode, Error> {
+    let mut further = args.logging.arguments();
+    if let Some(command) = &args.on_event {
+        further.extend(["--on-event".into(), command.text().into()]);
+    }
+    let mut going = Vec::new();
+    for ListedRun { id, view, .. } in runs {
+        if view.as_ref().is_ok_and(|view| view.run.budget().is_empty()) {
+            output::tell(&format!("{id} needs a larger budget: raymond resume {id} --budget USD"));
+            continue;
+        }
+        going.push((id, background::resume_detached(root, id, &further)?));
+        output::tell(&format!("{id} is resumed; `raymond log {id} --follow` shows it"));
+    }
+    if !going.is_empty() {
+        output::tell("waiting for them; they continue if this command is interrupted");
+    }
+    let mut worst = CliExitCode::Success;
+    for (id, process) in going {
+        let code = process.wait(root, id)?;
+        let exit = CliExitCode::ALL.iter().copied().find(|exit| code == Some(exit.code().into()));
+        if exit == Some(CliExitCode::NotTrusted) {
+            output::tell(&format!(
+                "{id} is not resumed before you confirm what it would execute: raymond resume {id}"
+            ));
+        }
+        worst = worst.max(exit.unwrap_or(CliExitCode::Io));
+    }
+    let ids: Vec<_> = runs.iter().map(|run| &run.id).collect();
+    let mut after = list::all(root)?;
+    after.retain(|run| ids.contains(&&run.id));
+    list::show(root, &args.all_runs, &after, "")?;
+    Ok(worst)
 }

@@ -6,30 +6,45 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use clap::{Args, ValueEnum};
 use console::style;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::args::OneRunArgs;
+use super::args::workflows::{DrawingFormat, GraphArgs};
+use super::run;
 use crate::cli::args::workflows::CheckArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::output;
 use crate::cli::target::{refuse_cases, similar_path};
 use crate::cli::test::case_mistakes;
+use crate::domain::approval::{GrantedRule, PendingApproval, RuleScope};
 use crate::domain::id::{StateKind, StateName};
-use crate::domain::permission::{RunPermission, StarterConsent};
-use crate::domain::printable::{printable, printable_line};
-use crate::language::diagnostic::{Diagnostic, Severity, excerpt_in};
-use crate::language::graph::profile::GraphProfile;
+use crate::domain::printable::{one_line, printable, printable_line};
+use crate::domain::privilege::{RunPermission, StarterConsent};
+use crate::domain::views::ApprovalRuleRow;
+use crate::language::diagnostic::{Diagnostic, Severity, excerpt_in, shown};
+use crate::language::drawing::{dot, mermaid, svg};
+use crate::language::flow::Flow;
+use crate::language::graph::read::GraphProfile;
 use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::prompt::check::beginning;
 use crate::language::prompt::implied_policy::ImpliedPolicy;
-use crate::language::prompt::workflow_map::FolderGraph;
+use crate::language::prompt::workflow_map::{
+    FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions,
+};
 use crate::language::prompt::{check, step};
+use crate::language::schema::FileSchema;
 use crate::language::source::WorkflowSource;
 use crate::language::turn_options::HINT_CODES;
-use crate::plain_file::replace::FileReplacement;
+use crate::language::{graph, program};
+use crate::plugin::schema::{ProtocolPart, schema};
 use crate::runtime::check::{has_gateway, missing_program, stray_manifest};
 use crate::runtime::error::WorkflowErrors;
 use crate::runtime::workflow::folder_within_root;
 use crate::store::dataspace::Dataspace;
+use crate::store::plain_file::FileReplacement;
+use crate::store::snapshot::load_view;
 use crate::store::workflow::WorkflowDir;
 use crate::{plain_file, runtime};
 
@@ -257,4 +272,177 @@ impl InspectedWorkflow {
         let whole: PathBuf = path.components().collect();
         whole.display().to_string()
     }
+}
+
+// `raymond graph`: draws a workflow.
+
+/// Runs `raymond graph`.
+///
+/// # Errors
+/// [`Error`] if there is nothing to draw, or the picture cannot be written.
+pub fn graph(args: &GraphArgs) -> Result<CliExitCode, Error> {
+    let format = args.format().map_err(Error::Usage)?;
+    let subject = InspectedWorkflow::open(&args.path)?;
+    let drawing = match draw(&subject, &InspectedWorkflow::title(&args.path)) {
+        Ok(drawing) => drawing,
+        Err(reasons) => {
+            for reason in &reasons {
+                output::complain(reason);
+            }
+            return Ok(CliExitCode::Invalid);
+        }
+    };
+    // No picture of many more nodes can be read, and Mermaid draws 500 edges.
+    let drawing = drawing.folded(usize::try_from(args.max_nodes).unwrap_or(usize::MAX));
+    if drawing.hidden > 0 {
+        output::tell(&format!(
+            "{}: the picture has the {} nodes next to the start, and one for the other {}; --max-nodes shows more",
+            drawing.title, args.max_nodes, drawing.hidden
+        ));
+    }
+    let text = match format {
+        DrawingFormat::Mermaid => mermaid::write(&drawing),
+        DrawingFormat::Dot => dot::write(&drawing),
+        DrawingFormat::Svg => svg::write(&drawing),
+    };
+    match &args.output {
+        Some(file) => std::fs::write(file, text)
+            .map(|()| CliExitCode::Success)
+            .map_err(|error| Error::Io { doing: "write the picture", path: file.clone(), error }),
+        None => output::print_exactly(&text),
+    }
+}
+
+/// Draws a workflow, or returns the reasons against it.
+pub(super) fn draw(subject: &InspectedWorkflow, title: &str) -> Result<Flow, Vec<String>> {
+    let entry = beginning(&subject.scope, subject.entry.as_ref())
+        .map_err(|found| found.iter().map(ToString::to_string).collect::<Vec<_>>())?;
+    let graphs = subject.graphs(GraphProfile::Lenient);
+    let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: Some(&graphs) };
+    let workflow_map = WorkflowMap::of(&entry, &subject.scope, reach);
+    let state = workflow_map.states.get(&entry);
+    match state {
+        Some(FolderState::Graph(_) | FolderState::Program(_)) => {
+            let graph =
+                state.and_then(FolderState::graph).map(|graph| graph::flow::flow(graph, title));
+            let program = state.and_then(FolderState::program);
+            let flow = graph.or_else(|| program.map(|program| program::flow::flow(program, title)));
+            flow.ok_or_else(|| {
+                let found = state.map_or(&[][..], FolderState::diagnostics).iter();
+                // A finding in a program is shown with its line.
+                let text = match state {
+                    Some(FolderState::Program(_)) => subject.scope.read(&entry).unwrap_or_default(),
+                    _ => String::new(),
+                };
+                found.filter(|found| found.is_error()).map(|found| shown(found, &text)).collect()
+            })
+        }
+        Some(FolderState::Unreadable(error)) => Err(vec![error.to_string()]),
+        _ => Ok(workflow_map.flow(title)),
+    }
+}
+
+// `raymond rules`: the rules that were given with answers to approvals of a run.
+
+/// Runs `raymond rules`.
+///
+/// # Errors
+/// [`Error::Store`] if there is no such run.
+pub fn rules(args: &OneRunArgs) -> Result<CliExitCode, Error> {
+    let root = args.dir.root();
+    let id = run::chosen(&args.named, &root)?;
+    let run = load_view(&root, &id)?.run;
+    if args.json {
+        let rules: Vec<_> = run.approval_rules.iter().map(ApprovalRuleRow::from).collect();
+        return output::print_json(&json!({ "run": run.workflow_id, "rules": rules }));
+    }
+    if run.approval_rules.is_empty() {
+        output::tell(&format!(
+            "no rule was given in {id}; allow-always, as an answer to a tool call that needs approval, gives one"
+        ));
+        return Ok(CliExitCode::Success);
+    }
+    let head = ["rule", "in", "given with", "by"].map(str::to_owned).to_vec();
+    let rows: Vec<Vec<String>> =
+        std::iter::once(head).chain(run.approval_rules.iter().map(as_row)).collect();
+    output::print(&output::table(&rows))
+}
+
+fn as_row(granted: &GrantedRule) -> Vec<String> {
+    let place = match &granted.scope {
+        RuleScope::State(state) => state.to_string(),
+        RuleScope::Run => "the run".to_owned(),
+    };
+    vec![
+        one_line(&granted.rule.to_string()),
+        place,
+        PendingApproval::name_of(granted.approval),
+        granted.by.clone().unwrap_or_else(|| "a person".to_owned()),
+    ]
+}
+
+// `raymond schema`: the protocol of plug-ins, and the files of workflows, as JSON Schema.
+
+/// Options of `schema`.
+#[derive(Debug, Clone, Args)]
+pub struct SchemaArgs {
+    /// The schema to print
+    #[arg(value_enum, default_value_t = SchemaNameArg::Plugin)]
+    pub name: SchemaNameArg,
+}
+
+/// A schema.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub enum SchemaNameArg {
+    /// All messages to and from a plug-in
+    Plugin,
+    /// Messages to a plug-in
+    #[value(alias = "told")]
+    HostMessage,
+    /// Messages from a plug-in
+    #[value(alias = "said")]
+    PluginMessage,
+    /// A record of an event, as plug-ins and readers of --json see it
+    Record,
+    /// Queries to a plug-in
+    Consult,
+    /// Answers of a plug-in
+    Verdict,
+    /// The frontmatter of a prompt
+    Frontmatter,
+    /// raymond.yaml, the manifest of a workflow
+    RaymondYaml,
+    /// replies.yaml, the scripted replies of a workflow
+    Replies,
+    /// A graph
+    Graph,
+    /// tests/*.yaml, the test cases of a workflow
+    Tests,
+}
+
+/// Runs `raymond schema`.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be printed.
+pub fn print(args: &SchemaArgs) -> Result<CliExitCode, Error> {
+    let mut schema = match args.name {
+        SchemaNameArg::Plugin => schema(ProtocolPart::All),
+        SchemaNameArg::HostMessage => schema(ProtocolPart::HostMessage),
+        SchemaNameArg::PluginMessage => schema(ProtocolPart::PluginMessage),
+        SchemaNameArg::Record => schema(ProtocolPart::Record),
+        SchemaNameArg::Consult => schema(ProtocolPart::Consult),
+        SchemaNameArg::Verdict => schema(ProtocolPart::Verdict),
+        SchemaNameArg::Frontmatter => of_file(FileSchema::Frontmatter),
+        SchemaNameArg::RaymondYaml => of_file(FileSchema::Manifest),
+        SchemaNameArg::Replies => of_file(FileSchema::Replies),
+        SchemaNameArg::Graph => of_file(FileSchema::Graph),
+        SchemaNameArg::Tests => of_file(FileSchema::Tests),
+    };
+    // The kept copies are compared and merged as text, so their order does not depend on that of the code.
+    schema.sort_all_objects();
+    output::print_json(&schema)
+}
+
+fn of_file(file: FileSchema) -> Value {
+    file.schema(&GraphVocabulary::new())
 }

@@ -22,11 +22,10 @@ use tracing_subscriber::filter::LevelFilter;
 
 use super::exit::Error;
 use super::log_line::{JsonFormatter, TerminalLog, TextFormatter, lost};
-use super::logging::{LogFormat, LoggingArgs};
-use super::wrapping;
+use super::output::{LogFormat, LoggingArgs};
+use super::table;
 use crate::domain::printable::printable_block;
-use crate::plugin::terminal::Terminal;
-use crate::plugin::terminal::signals::TerminalSignals;
+use crate::plugin::terminal::{Terminal, TerminalSignals};
 
 /// The target of messages for people.
 pub const PEOPLE: &str = "raymond::people";
@@ -159,7 +158,7 @@ pub fn tell_lines(text: &str) {
 fn fitted(text: &str) -> String {
     let stderr = Term::stderr();
     let size = stderr.size_checked().filter(|_| stderr.is_term());
-    wrapping::broken(text, size.map_or(usize::MAX, |(_, columns)| columns.into()))
+    table::broken(text, size.map_or(usize::MAX, |(_, columns)| columns.into()))
 }
 
 /// Prints a warning while no run is supervised yet.

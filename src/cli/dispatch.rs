@@ -10,15 +10,14 @@ use super::args::{Cli, CliCommand, DirArgs};
 use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
-    agent_orders, answer, attach, branch, check, clean, costs, diagnostics, diff, edit, engine,
-    facts, graph, help, hosts, import, list, log, new, output, pending, person, record, recover,
-    retry, rules, run, runnable, schema, serve, show, signal, start, status, stop, test, tips, top,
-    tree, trust, worker, workflow, worktrees,
+    agent_orders, answer, branch, check, clean, costs, diagnostics, diff, engine, facts, help,
+    hosts, import, list, log, new, output, pending, person, record, run, serve, show, start,
+    status, test, tips, top, tree, trust, visited_agent, worker, workflow, worktrees,
 };
 use crate::cli::completions;
 use crate::domain::id::AgentId;
-use crate::process::helper_environment::NamedVariables;
 use crate::process::host::too_few_open_files;
+use crate::process::plugin_process::NamedVariables;
 use crate::process::{ancestry, registry};
 use crate::runtime;
 
@@ -47,7 +46,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    if words.is_empty() && runnable::show(&DirArgs::without_options().root()) {
+    if words.is_empty() && run::show(&DirArgs::without_options().root()) {
         return CliExitCode::Success.into();
     }
     if let Some(overview) = help::overview(&Cli::command(), &words) {
@@ -202,21 +201,21 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::New(args) => new::new(&args),
         CliCommand::Run(args) => run::run(&args),
         CliCommand::Resume(args) => run::resume(&args),
-        CliCommand::Retry(args) => retry::retry(&args),
+        CliCommand::Retry(args) => branch::retry(&args),
         CliCommand::Branch(args) => branch::branch(&args),
         CliCommand::Rewind(args) => branch::rewind(&args),
         CliCommand::Start(args) => start::start(&args),
         CliCommand::Answer(args) => answer::answer(&args),
-        CliCommand::Rules(args) => rules::rules(&args),
-        CliCommand::Signal(args) => signal::signal(&args),
+        CliCommand::Rules(args) => check::rules(&args),
+        CliCommand::Signal(args) => agent_orders::signal(&args),
         CliCommand::Facts(args) => facts::facts(&args),
         CliCommand::Status(args) => status::status(&args),
         CliCommand::List(args) => list::list(&args),
         CliCommand::Tell(args) => agent_orders::tell(&args),
         CliCommand::Hold(args) => agent_orders::hold(&args),
         CliCommand::Release(args) => agent_orders::release(&args),
-        CliCommand::Edit(args) => edit::edit(&args),
-        CliCommand::Attach(args) => attach::attach(&args),
+        CliCommand::Edit(args) => visited_agent::edit(&args),
+        CliCommand::Attach(args) => visited_agent::attach(&args),
         CliCommand::Pending(args) => pending::pending(&args),
         CliCommand::Log(args) => log::log(&args),
         CliCommand::Tree(args) => tree::tree(&args),
@@ -226,19 +225,19 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Record(args) => record::record(&args),
         CliCommand::Worktrees(args) => worktrees::worktrees(&args),
         CliCommand::Clean(args) => clean::clean(&args),
-        CliCommand::Stop(args) => stop::stop(&args),
+        CliCommand::Stop(args) => agent_orders::stop(&args),
         CliCommand::Top(args) => top::top(&args),
         CliCommand::Serve(args) => serve::serve(&args),
-        CliCommand::Recover(args) => recover::recover(&args),
+        CliCommand::Recover(args) => branch::recover(&args),
         CliCommand::Worker(args) => worker::worker(&args),
         CliCommand::Hosts(args) => hosts::hosts(&args),
         CliCommand::Trust(args) => trust::trust(&args),
         CliCommand::Check(args) => check::check(&args),
         CliCommand::Test(args) => test::test(&args),
-        CliCommand::Graph(args) => graph::graph(&args),
+        CliCommand::Graph(args) => check::graph(&args),
         CliCommand::Import(args) => import::import(&args),
         CliCommand::Workflow(command) => workflow::workflow(command),
-        CliCommand::Schema(args) => schema::print(&args),
+        CliCommand::Schema(args) => check::print(&args),
         CliCommand::Completions { shell } => completions::print_script(shell),
         CliCommand::Man(args) => completions::man(&args),
     }

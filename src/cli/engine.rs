@@ -14,7 +14,7 @@ use crate::engine::connect::{self, connect};
 use crate::engine::connect::{ServedEngine, ServingOptions};
 use crate::engine::{Engine, EngineAddress};
 use crate::process::ancestry::ActingAgent;
-use crate::process::helper_environment::FACTS_ENGINE;
+use crate::process::plugin_process::FACTS_ENGINE;
 use crate::runtime::directories;
 use crate::runtime::sharing::{EngineMirror, MirrorThread, RunEngine, facts_of};
 use crate::store::dataspace::Dataspace;

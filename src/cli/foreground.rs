@@ -2,10 +2,12 @@
 //!
 //! Prepares telemetry if it is wanted. An error in it never stops a run.
 
-use std::io::{IsTerminal, stdin, stdout};
+use std::io::{Error as IoError, ErrorKind, IsTerminal, stdin, stdout};
 use std::sync::Arc;
 
-use tokio::sync::oneshot;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::UnboundedSender;
+use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use crate::actor::process::StayUp;
@@ -13,32 +15,29 @@ use crate::actor::registry::AgentRegistry;
 use crate::cli::answer_prompt::{AnswerPrompt, KeyboardGuard};
 use crate::cli::args::answers::OnWait;
 use crate::cli::exit::{CliExitCode, Error};
-use crate::cli::interrupts::signals;
 use crate::cli::on_event::{CountedTimes, TurnTimesPlugin};
 use crate::cli::options::RunOptions;
 use crate::cli::runs_dir::with_dir;
 use crate::cli::summary::{ClosingPlace, TurnTimes};
 use crate::cli::{diagnostics, on_event, options, output, person, questions, summary, worktrees};
 use crate::domain::run::Run;
-use crate::plugin::console::ConsolePlugin;
-use crate::plugin::line_choice::Verbosity;
-use crate::plugin::notify::NotificationPlugin;
-use crate::plugin::notify::desktop::DesktopSink;
-use crate::plugin::notify::notification::NotificationTracker;
+use crate::plugin::console::{ConsolePlugin, Verbosity};
+use crate::plugin::notify::{DesktopSink, NotificationPlugin, NotificationTracker};
 use crate::plugin::styled::JsonLinesPlugin;
-use crate::plugin::telemetry::actor::TelemetryPlugin;
 use crate::plugin::telemetry::config::TelemetryConfig;
+use crate::plugin::telemetry::meters::TelemetryPlugin;
 use crate::plugin::telemetry::trace::RunTrace;
 use crate::plugin::terminal::Terminal;
-use crate::process::child::subreaper;
-use crate::process::helper_environment::NamedVariables;
+use crate::process::child::orphans;
+use crate::process::plugin_process::NamedVariables;
 use crate::process::registry;
-use crate::runtime::{self, InterruptReceiver, PlugIns, PreparedRun};
+use crate::runtime::{InterruptReceiver, PlugIns, PreparedRun};
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunsRoot;
+use crate::store::record;
 use crate::store::run_store::LockedRun;
-use crate::store::view::story;
-use crate::store::{self, record};
+use crate::store::snapshot::story;
+use crate::{runtime, store};
 
 /// Supervises a run until it has ended or is stopped, and returns its exit code.
 ///
@@ -64,9 +63,9 @@ pub(super) fn supervise_here(
     let (times_plugin, counted) = CountedTimes::of_new_run(&prepared.run).unzip();
     person::keep_registry();
     registry::supervise(prepared.run.workflow_id.as_str());
-    subreaper::take_orphans();
+    orphans::take_orphans();
     let run = actix::System::new().block_on(async {
-        actix::spawn(subreaper::reap_orphans());
+        actix::spawn(orphans::reap_orphans());
         let mut interrupts = signals()?;
         let shown = (&terminal, watcher.as_ref(), times_plugin);
         let run = Box::pin(supervised(options, root, prepared, shown, &mut interrupts)).await;
@@ -220,4 +219,90 @@ fn recalled(store: &LockedRun) -> Result<RunTrace, store::Error> {
 fn refused(why: &dyn std::fmt::Display) -> Option<TelemetryPlugin> {
     tracing::warn!("telemetry is not exported: {why}");
     None
+}
+
+// Signals that ask a run in the foreground to end.
+//
+// SIGINT and SIGTERM each count: the second ends running turns at once. A terminal that is closed may tell
+// of it several times, by the kernel and by the shell, so SIGHUP counts once and leaves running turns their
+// grace. A SIGHUP that is ignored when raymond starts, as under `nohup`, stays ignored.
+
+/// The bit of SIGHUP in a mask of signals.
+const HANGUP_BIT: u64 = 1;
+
+/// The system's number for an operation on a terminal that is gone, `EIO`.
+const TERMINAL_IS_GONE: i32 = 5;
+
+/// Returns a message for each signal from now on that asks this process to end.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn signals() -> Result<InterruptReceiver, Error> {
+    let (sender, receiver) = mpsc::unbounded_channel();
+    for kind in [SignalKind::interrupt(), SignalKind::terminate()] {
+        listen(kind, usize::MAX, sender.clone())?;
+    }
+    if !ignores_hangup() {
+        listen(SignalKind::hangup(), 1, sender)?;
+    }
+    Ok(receiver)
+}
+
+/// Passes on the first `times` signals of a kind.
+fn listen(kind: SignalKind, times: usize, sender: UnboundedSender<()>) -> Result<(), Error> {
+    let mut stream = signal(kind).map_err(|error| Error::Io {
+        doing: "listen for signals of",
+        path: "this process".into(),
+        error,
+    })?;
+    actix::spawn(async move {
+        for _ in 0..times {
+            if stream.recv().await.is_none() || sender.send(()).is_err() {
+                return;
+            }
+        }
+    });
+    Ok(())
+}
+
+/// Returns whether this process was started with SIGHUP ignored, where the system tells.
+fn ignores_hangup() -> bool {
+    std::fs::read_to_string("/proc/self/status").is_ok_and(|status| is_hangup_ignored(&status))
+}
+
+fn is_hangup_ignored(status: &str) -> bool {
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok())
+        .is_some_and(|mask| mask & HANGUP_BIT != 0)
+}
+
+/// Returns whether an error of a write means that nobody reads any more: a closed pipe, or a terminal that
+/// has been closed.
+pub(super) fn is_reader_gone(error: &IoError, stream: &impl IsTerminal) -> bool {
+    error.kind() == ErrorKind::BrokenPipe
+        || (error.raw_os_error() == Some(TERMINAL_IS_GONE) && !stream.is_terminal())
+}
+
+#[cfg(test)]
+mod interrupts_tests {
+    use super::*;
+
+    #[test]
+    fn ignored_hangup_is_read_from_signal_mask() {
+        let status =
+            |mask: &str| format!("Name:\traymond\nSigBlk:\t0\nSigIgn:\t{mask}\nSigCgt:\t1\n");
+        assert!(is_hangup_ignored(&status("0000000000000001")));
+        assert!(is_hangup_ignored(&status("0000000000001003")));
+        assert!(!is_hangup_ignored(&status("0000000000001000")));
+        assert!(!is_hangup_ignored("Name:\traymond\n") && !is_hangup_ignored(&status("x")));
+    }
+
+    #[test]
+    fn broken_pipe_or_lost_terminal_means_reader_is_gone() {
+        let file = tempfile::tempfile().expect("a file");
+        let gone = |error: IoError| is_reader_gone(&error, &file);
+        assert!(gone(ErrorKind::BrokenPipe.into()));
+        assert!(gone(IoError::from_raw_os_error(TERMINAL_IS_GONE)));
+        assert!(!gone(ErrorKind::StorageFull.into()));
+    }
 }

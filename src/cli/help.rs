@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
 use super::args::Cli;
-use crate::language::hint::{closest, closest_slip};
+use crate::language::diagnostic::{closest, closest_slip};
 
 /// The width where there is no terminal, in columns.
 const PLAIN_WIDTH: usize = 120;

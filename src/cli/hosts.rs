@@ -15,13 +15,13 @@ use crate::cli::table::{self, TableCell};
 use crate::cli::{engine, output};
 use crate::domain::host::{HostLabel, HostName, HostStanding};
 use crate::engine::Engine;
-use crate::engine::host_registry::RegisteredHost;
+use crate::engine::host_mailbox::RegisteredHost;
 use crate::plugin::styled::TextTone;
 use crate::runtime;
 use crate::runtime::sharing::{EngineMirror, SilentHosts, silences};
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunDir;
-use crate::store::view::load_view;
+use crate::store::snapshot::load_view;
 
 /// Runs `raymond hosts`.
 ///

@@ -10,19 +10,19 @@ use serde::Serialize;
 use super::args::{AllRunsArgs, ListArgs, RunStatusArg};
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
-use super::{age, arrived, output, status_word};
+use super::{arrived, output};
 use crate::actor::context::now;
-use crate::domain::failures::{AgentFailures, fails_strictly};
 use crate::domain::id::RunId;
 use crate::domain::printable::flat;
 use crate::domain::run::{Run, RunStatus};
+use crate::domain::supervision::{AgentFailures, fails_strictly};
 use crate::domain::time::Timestamp;
 use crate::domain::views::{RunRow, UnreadableRunRow};
 use crate::plugin::sentence::date;
 use crate::plugin::styled::TextTone;
 use crate::store;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{RunView, load_view, newest_first};
+use crate::store::snapshot::{RunView, load_view, newest_first};
 
 /// The most runs that are shown on a terminal without `--limit`.
 const DEFAULT_TERMINAL_LIMIT: usize = 50;
@@ -94,7 +94,7 @@ pub(super) fn word_of(root: &RunsRoot, id: &RunId) -> &'static str {
 }
 
 fn word(run: &ListedRun) -> &'static str {
-    run.view.as_ref().map_or("unreadable", status_word::word)
+    run.view.as_ref().map_or("unreadable", table::word)
 }
 
 /// Shows runs as a table or as JSON.
@@ -161,11 +161,11 @@ impl ListedRow {
 }
 
 fn as_row(root: &RunsRoot, run: &ListedRun) -> Vec<TableCell> {
-    let age = age::text(now().since(run.started));
+    let age = table::text(now().since(run.started));
     let word = word(run);
     let mut row = vec![
         TableCell::of(TextTone::Plain, run.id.as_str()),
-        TableCell::of(status_word::tone(word), word),
+        TableCell::of(table::tone(word), word),
         TableCell::of(TextTone::Faint, &age),
     ];
     if let Ok(view) = &run.view {
@@ -184,7 +184,7 @@ fn as_row(root: &RunsRoot, run: &ListedRun) -> Vec<TableCell> {
 /// Returns how long a run took so far, as text.
 pub(super) fn took(view: &RunView) -> Option<String> {
     let goes_on = view.held && view.run.status == RunStatus::Running;
-    view.times.duration_ms(goes_on.then(now)).map(age::took)
+    view.times.duration_ms(goes_on.then(now)).map(table::took)
 }
 
 /// Returns the name of a run's workflow: that of its folder.

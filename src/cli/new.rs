@@ -11,7 +11,7 @@ use super::import::{make_folder, must_be_new};
 use super::output;
 use crate::cli::args::workflows::NewArgs;
 use crate::domain::printable::is_unprintable;
-use crate::language::hint::closest;
+use crate::language::diagnostic::closest;
 use crate::runtime::FIRST_STATE;
 
 /// The folder of all samples.

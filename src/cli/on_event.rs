@@ -18,13 +18,14 @@ use crate::cli::summary::TurnTimes;
 use crate::domain::id::RunId;
 use crate::domain::run::Run;
 use crate::language::shell_words::words;
-use crate::plugin::notify::notification::{Notification, NotificationTracker};
-use crate::plugin::notify::{NotificationPlugin, NotificationSink};
+use crate::plugin::notify::{
+    Notification, NotificationPlugin, NotificationSink, NotificationTracker,
+};
 use crate::process::command::locate;
-use crate::process::helper_environment::{NamedVariables, passed_on};
 use crate::process::on_event_command::{
     Hook, HookCall, HookCommand, HookFailureHandler, HookTimeouts,
 };
+use crate::process::plugin_process::{NamedVariables, passed_on};
 use crate::store::layout::RunsRoot;
 
 /// A command, as it was given.

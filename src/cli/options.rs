@@ -11,8 +11,8 @@ use clap::{Args, ValueEnum};
 use strum::VariantArray as _;
 
 use crate::cli::args::answers::QuestionArgs;
-use crate::cli::logging::LoggingArgs;
 use crate::cli::on_event::OnEventCommand;
+use crate::cli::output::LoggingArgs;
 use crate::domain::admission::TurnOrder;
 use crate::domain::allowed_address::AllowedAddress;
 use crate::domain::model::ModelName;
@@ -25,10 +25,10 @@ use crate::domain::turn_options::{ApprovalPolicy, PermissionMode};
 use crate::language::manifest;
 use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs, model};
 use crate::language::plugins::command;
-use crate::language::prompt::forking::count as how_many_agents;
+use crate::language::prompt::joins::count as how_many_agents;
 use crate::language::supervision::{restarts, some_time};
 use crate::language::turn_options::tool_rule;
-use crate::plugin::line_choice::Verbosity;
+use crate::plugin::console::Verbosity;
 use crate::plugin::telemetry::config::url as collector;
 use crate::runtime::PreparedRun;
 

@@ -4,7 +4,7 @@ use super::args::AllRunsArgs;
 use super::exit::{CliExitCode, Error};
 use super::questions::quoted;
 use super::table::{self, TableCell};
-use super::{age, list, output};
+use super::{list, output};
 use crate::actor::context::now;
 use crate::domain::id::RunId;
 use crate::domain::person_wait::AwaitedSignal;
@@ -12,7 +12,7 @@ use crate::domain::person_wait::{PersonWait, PersonWaitSubject, person_waits};
 use crate::domain::printable::{flat, one_line};
 use crate::domain::views::PersonWaitRow;
 use crate::plugin::styled::TextTone;
-use crate::runtime::observing::inbox_view::with_inbox;
+use crate::runtime::observing::agent_entries::with_inbox;
 
 /// The maximum length of what is waited for, in bytes.
 const MAX_SUBJECT_BYTES: usize = 400;
@@ -54,7 +54,7 @@ fn row(run: &RunId, wait: &PersonWait) -> Vec<TableCell> {
     vec![
         run.to_string().into(),
         wait.agent.to_string().into(),
-        age::text(now().since(wait.since)).into(),
+        table::text(now().since(wait.since)).into(),
         subject(&wait.subject).into(),
         TableCell::of(TextTone::Faint, &command(run, wait)),
     ]

@@ -4,32 +4,47 @@
 
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, stderr, stdin};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::table::TableCell;
+use crate::actor::context::now;
 use crate::cli::args::{NamedRunArgs, NewRunArgs, ResumeArgs, RunArgs};
 use crate::cli::background::DetachedLauncher;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::foreground::{supervise_here, turn_times};
 use crate::cli::options::RunOptions;
-use crate::cli::run_choice::{OpenedRun, RunAccess};
+use crate::cli::runs_dir::DirArgs;
 use crate::cli::summary::ClosingPlace;
-use crate::cli::target::{self, RunTarget};
+use crate::cli::target::RunTarget;
 use crate::cli::{
-    background, dry_run, engine, output, person, run_choice, runs_dir, settings, summary,
+    background, dry_run, engine, list, output, person, runs_dir, settings, summary, table, target,
 };
-use crate::domain::id::RunId;
+use crate::domain::id::{RunId, StateKind};
+use crate::domain::printable::flat;
 use crate::domain::run::RunStatus;
 use crate::domain::settings::{AnswererKind, Settings};
+use crate::domain::time::Timestamp;
 use crate::engine::Engine;
+use crate::language::graph::read::GraphProfile;
+use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::prompt::document;
+use crate::language::source::WorkflowSource as _;
+use crate::language::{graph, program};
+use crate::plugin::styled::TextTone;
 use crate::process::child::cgroup::{RunGroups, prepare_moves};
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
+use crate::runtime;
 use crate::runtime::graphs::GraphSetup;
-use crate::runtime::sharing::facts_of;
-use crate::runtime::{self, PreparedRun, RunStarter, Workflow, directories, seals};
+use crate::runtime::sharing::{ClaimedRun, RunEngine, facts_of, take_over};
+use crate::runtime::{PreparedRun, RunStarter, Workflow, directories, seals};
+use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
+use crate::store::run_store::{LockedRun, RecoveredRun};
+use crate::store::snapshot::{ids_beginning, newest_first, no_such_run};
 use crate::store::trust::FolderTrust;
+use crate::store::user_state::UserState;
 
 /// Runs `raymond run`.
 ///
@@ -69,7 +84,7 @@ pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
         })
     });
     let named = NamedRunArgs { run: run.transpose()?, last: args.last };
-    let id = run_choice::chosen(&named, &root)?;
+    let id = chosen(&named, &root)?;
     let access = RunAccess::of(&args.dir, &root)?;
     resume_target(&NewRunArgs::default(), &args.options, (&root, &access), &id)
 }
@@ -283,4 +298,262 @@ pub(super) fn is_answered_yes(question: &str) -> bool {
     output::tell(question);
     let mut line = String::new();
     stdin().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "yes")
+}
+
+// The run that a command is about: by its id, by the beginning of one, as the last, or by asking at the terminal.
+//
+// A run that this process is to supervise, opened: on this machine, or taken over from an engine.
+
+/// The most runs that an error or a question lists.
+const MAX_CANDIDATES: usize = 10;
+const MAX_CHOICES: usize = 20;
+
+/// Returns the run that is named; asks for one on a terminal if none is.
+///
+/// # Errors
+/// [`Error::Usage`] if none is named and nobody can be asked, or the beginning of an id fits several runs;
+/// [`Error::Store`] if there is no such run.
+pub(super) fn chosen(named: &NamedRunArgs, root: &RunsRoot) -> Result<RunId, Error> {
+    if let Some(run) = &named.run {
+        return find(root, run);
+    }
+    let runs = newest_first(root)?;
+    let Some((last, _)) = runs.first() else { return Err(no_runs(root)) };
+    if named.last {
+        return Ok(last.clone());
+    }
+    if stdin().is_terminal() && stderr().is_terminal() {
+        return ask(root, &runs);
+    }
+    Err(Error::Usage(
+        "name a run, or give --last for the run that was started last; `raymond list` shows all runs".to_owned(),
+    ))
+}
+
+/// Returns the run of this id, else the only one whose id begins with it.
+///
+/// # Errors
+/// As [`chosen`].
+pub(super) fn find(root: &RunsRoot, beginning: &RunId) -> Result<RunId, Error> {
+    match ids_beginning(root, beginning)?.as_slice() {
+        [] => Err(match runs_dir::elsewhere(root, beginning) {
+            Some(other) => Error::Usage(format!(
+                "no run {beginning} in {}; there is one in {other}: give --dir {other}",
+                std::path::absolute(root.runs()).unwrap_or(root.runs()).display(),
+            )),
+            None => no_such_run(root, beginning).into(),
+        }),
+        [one] => Ok(one.clone()),
+        several => Err(Error::Usage(ambiguous(beginning, several))),
+    }
+}
+
+/// Returns the error for a directory without runs.
+pub(super) fn no_runs(root: &RunsRoot) -> Error {
+    Error::Usage(format!("no runs in {}; start one: raymond run PATH", root.runs().display()))
+}
+
+fn ambiguous(beginning: &RunId, candidates: &[RunId]) -> String {
+    let shown: Vec<&str> = candidates.iter().take(MAX_CANDIDATES).map(RunId::as_str).collect();
+    let more = match candidates.len().saturating_sub(MAX_CANDIDATES) {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "{} runs begin with {beginning}: {}{more}; write more of the id",
+        candidates.len(),
+        shown.join(", ")
+    )
+}
+
+/// Asks the person at the terminal which of the newest runs they mean.
+fn ask(root: &RunsRoot, runs: &[(RunId, Timestamp)]) -> Result<RunId, Error> {
+    let shown = &runs[..runs.len().min(MAX_CHOICES)];
+    let now = now();
+    let row = |(number, (id, started)): (usize, &(RunId, Timestamp))| {
+        let age = table::text(now.since(*started));
+        vec![format!("{:>2}", number + 1), id.to_string(), list::word_of(root, id).to_owned(), age]
+    };
+    let rows: Vec<Vec<String>> = shown.iter().enumerate().map(row).collect();
+    let question = match shown.len() {
+        1 => "which run? 1, or an id (empty: none):".to_owned(),
+        count => format!("which run? 1-{count}, or an id (empty: none):"),
+    };
+    output::tell_lines(&format!("{}{question}", output::table(&rows)));
+    let mut line = String::new();
+    let read = stdin().read_line(&mut line);
+    read.map_err(|error| Error::Io { doing: "read the choice from", path: "stdin".into(), error })?;
+    let answer = line.trim();
+    if answer.is_empty() {
+        return Err(Error::Usage("no run was chosen".to_owned()));
+    }
+    let numbered =
+        answer.parse::<usize>().ok().and_then(|number| shown.get(number.checked_sub(1)?));
+    match numbered {
+        Some((id, _)) => Ok(id.clone()),
+        None => find(root, &RunId::parse(answer)?),
+    }
+}
+
+/// The place that a run is opened from.
+#[derive(Debug)]
+pub(super) struct RunAccess<'a> {
+    root: &'a RunsRoot,
+    /// The engine, and the state with the key that proves the copy.
+    engine: Option<(RunEngine, UserState)>,
+}
+
+/// A run that was opened.
+pub(super) struct OpenedRun {
+    pub(super) store: LockedRun,
+    pub(super) recovered: RecoveredRun,
+    /// The right to supervise it in its engine.
+    pub(super) held: Option<ClaimedRun>,
+}
+
+impl<'a> RunAccess<'a> {
+    /// Returns the access for the directory or the engine that was named.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be reached.
+    pub(super) fn of(dir: &DirArgs, root: &'a RunsRoot) -> Result<Self, Error> {
+        let engine = match engine::of_run(dir)? {
+            Some(engine) => Some((engine, directories::user_state()?)),
+            None => None,
+        };
+        Ok(Self { root, engine })
+    }
+
+    /// Opens a run.
+    ///
+    /// # Errors
+    /// [`runtime::Error`] if there is no such run, another raymond supervises it, or it cannot be recovered.
+    pub(super) fn open(&self, id: &RunId) -> Result<OpenedRun, runtime::Error> {
+        if let Some((engine, state)) = &self.engine {
+            let (store, recovered, held) = take_over(engine, id, self.root, state)?;
+            return Ok(OpenedRun { store, recovered, held: Some(held) });
+        }
+        let (store, recovered) = LockedRun::open(self.root, id)?;
+        Ok(OpenedRun { store, recovered, held: None })
+    }
+}
+
+// `raymond` without arguments: what can be run here, each workflow with its description.
+
+/// The maximum length of a description, in bytes.
+const MAX_DESCRIPTION_BYTES: usize = 200;
+
+/// The maximum number of files and folders that are looked at.
+const MAX_ENTRIES: usize = 1_000;
+
+/// Something that `raymond run` takes.
+#[derive(Debug, PartialEq, Eq)]
+struct Runnable {
+    target: String,
+    description: String,
+}
+
+/// Prints what can be run in the current directory. Returns whether there is anything.
+pub(super) fn show(root: &RunsRoot) -> bool {
+    let found = all(Path::new("."), root);
+    if found.is_empty() {
+        return false;
+    }
+    let row = |one: &Runnable| {
+        vec![one.target.clone().into(), TableCell::of(TextTone::Faint, &one.description)]
+    };
+    let rows: Vec<Vec<TableCell>> = found.iter().map(row).collect();
+    let _ = table::print(table::lines(&rows));
+    output::tell("run one: raymond run NAME; `raymond help` shows the commands");
+    true
+}
+
+/// Returns the workflows of a folder and of those in it, and the programs that were defined.
+fn all(folder: &Path, root: &RunsRoot) -> Vec<Runnable> {
+    let mut found = Vec::new();
+    if is_workflow(folder) {
+        found.extend(at(folder, "."));
+    }
+    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
+    let mut names: Vec<String> =
+        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    names.sort();
+    for name in names.iter().filter(|name| !name.starts_with('.')) {
+        let path = folder.join(name);
+        let is_program =
+            Path::new(name).extension().is_some_and(|end| end == "lisp" || end == "duet");
+        let is_first = FIRST_STATES.contains(&name.as_str());
+        if (path.is_dir() && is_workflow(&path)) || (is_program && !is_first) {
+            found.extend(at(&path, name));
+        }
+    }
+    let defined = Dataspace::of(root).all_defined().map(|listing| listing.defined);
+    found.extend(defined.unwrap_or_default().into_iter().map(|one| Runnable {
+        description: format!("defined in {}", one.file.display()),
+        target: one.name,
+    }));
+    found
+}
+
+/// The files with which a workflow begins.
+pub(super) const FIRST_STATES: [&str; 3] = ["START.md", "workflow.yaml", "workflow.lisp"];
+
+/// Returns whether a folder is a workflow.
+pub(super) fn is_workflow(folder: &Path) -> bool {
+    FIRST_STATES.iter().chain(&["raymond.yaml"]).any(|name| folder.join(name).is_file())
+}
+
+/// Returns the workflow at a path, if it is one.
+fn at(path: &Path, target: &str) -> Option<Runnable> {
+    let workflow = Workflow::open(path).ok()?;
+    let description = flat(&description(&workflow), MAX_DESCRIPTION_BYTES);
+    Some(Runnable { target: target.to_owned(), description })
+}
+
+/// Returns the description of a workflow: that of its manifest or its first state, or the first line of a prompt.
+fn description(workflow: &Workflow) -> String {
+    let Workflow { scope, entry, manifest, .. } = workflow;
+    if let Some(description) = &manifest.description {
+        return description.clone();
+    }
+    let Ok(text) = scope.read(entry) else { return String::new() };
+    let path = scope.path(entry);
+    let own = match StateKind::of(entry) {
+        Some(StateKind::Graph) => {
+            let vocabulary = GraphVocabulary::default();
+            let profile = GraphProfile::Lenient;
+            let reading = graph::read::read(&path, None, &text, &vocabulary, scope, profile);
+            reading.graph.and_then(|graph| graph.description)
+        }
+        Some(StateKind::Program) => {
+            let reading = program::read::read(&path, &text, scope);
+            reading.program.and_then(|program| program.metadata.description)
+        }
+        Some(StateKind::Script) => None,
+        Some(StateKind::Prompt) | None => {
+            let body = document::examine(&text).document.body;
+            body.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+        }
+    };
+    own.unwrap_or_default()
+}
+
+#[cfg(test)]
+mod run_choice_tests {
+    use super::*;
+
+    #[test]
+    fn ambiguous_beginning_lists_ten_candidates() {
+        let run = |name: String| RunId::parse(&name).expect("an id");
+        let two = [run("tour-1".into()), run("tour-2".into())];
+        assert_eq!(
+            ambiguous(&run("tour".into()), &two),
+            "2 runs begin with tour: tour-1, tour-2; write more of the id"
+        );
+        let many: Vec<RunId> = (0..12).map(|number| run(format!("t{number}"))).collect();
+        assert_eq!(
+            ambiguous(&run("t".into()), &many),
+            "12 runs begin with t: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more; write more of the id"
+        );
+    }
 }

@@ -14,12 +14,12 @@ use clap::Args;
 use super::exit::Error;
 use super::output;
 use super::questions::quoted;
-use super::runnable::FIRST_STATES;
+use super::run::FIRST_STATES;
 use crate::domain::id::RunId;
 use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
-use crate::store::seal;
-use crate::store::view::{ids, newest_first};
+use crate::store::snapshot::{ids, newest_first};
+use crate::store::turn_proofs;
 
 /// The name of the directory.
 const NAME: &str = ".raymond";
@@ -166,7 +166,7 @@ fn meant(given: &Path) -> PathBuf {
 pub(super) fn elsewhere(searched: &RunsRoot, id: &RunId) -> Option<String> {
     let here = std::env::current_dir().ok()?;
     let state = directories::user_state().ok();
-    let known = state.map(|state| seal::directories(&state, id)).unwrap_or_default();
+    let known = state.map(|state| turn_proofs::directories(&state, id)).unwrap_or_default();
     let real = searched.path().canonicalize().ok();
     let has_run = |path: &PathBuf| {
         is_own(path)

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 
 use crate::cli::args::answers::QuestionArgs;
-use crate::cli::args::new_run::{AnswererArg, LiveAnswererArg};
+use crate::cli::args::runs::{AnswererArg, LiveAnswererArg};
 use crate::cli::args::{NewRunArgs, RunArgs};
 use crate::cli::exit::Error;
 use crate::cli::options::{ProcessArgs, RunOptions, SupervisionArgs};
@@ -13,13 +13,13 @@ use crate::cli::{engine, output, person};
 use crate::domain::git_exchange::ExchangeName;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
-use crate::domain::permission::RunPermission;
+use crate::domain::privilege::RunPermission;
 use crate::domain::run::{PauseReason, Run};
 use crate::domain::settings::{AnswererKind, CassetteSource, OnBudget, Settings};
 use crate::domain::supervision::SupervisionOverrides;
 use crate::domain::widening::without_granted_rules;
+use crate::language::diagnostic::closest_slip;
 use crate::language::graph::answers::{ListedAnswer, read};
-use crate::language::hint::closest_slip;
 use crate::language::turn_options::model_hint;
 use crate::runtime::check::has_gateway;
 use crate::runtime::sharing::RunEngine;

@@ -1,38 +1,44 @@
 //! `raymond show`: an agent's prompts, replies and costs, step by step.
 
-mod choose;
-mod document;
-mod elsewhere;
-mod script;
-mod tools;
-
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
-use self::choose::NamedAgent;
-use self::elsewhere::KeptSessions;
-use self::elsewhere::TextsElsewhere;
-use super::agent_selector::check_agent_exists;
-use super::agent_statuses::{self, AgentStatuses};
+use serde_json::{Value, json};
+
+use super::agent_table::AgentStatuses;
 use super::args::NamedRunArgs;
 use super::args::readers::ShowArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, run_choice};
+use super::target::check_agent_exists;
+use super::{agent_table, output, run};
+use crate::cli::agent_table::AgentTable;
+use crate::cli::table::TableCell;
+use crate::cli::{engine, table};
 use crate::domain::event::Event;
 use crate::domain::history::{AgentHistory, HistoryStep, HistoryTurn};
-use crate::domain::id::{AgentId, RunId};
+use crate::domain::id::{AgentId, RunId, SessionId};
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
 use crate::domain::printable::{one_line, printable, printable_line};
 use crate::domain::refusal::{advice, notice};
-use crate::domain::run::{AgentEnding, FinishedAgent};
-use crate::domain::tool_call::ToolCall;
+use crate::domain::run::{AgentEnding, FinishedAgent, Run};
+use crate::domain::settings::AnswererKind;
+use crate::domain::tool_call::{ToolCall, ToolOutcome, folded};
+use crate::domain::tree::{AgentTree, RowSubject, TreeRow};
+use crate::domain::turn::{ScriptTexts, TurnId, TurnTexts};
 use crate::domain::usage::ModelUse;
-use crate::domain::views::AgentDetail;
+use crate::domain::views::{AgentDetail, AgentEndingView, StepRow, TurnRow};
 use crate::plugin::sentence::{date, sentence_without_refusals};
-use crate::plugin::styled::TextTone;
+use crate::plugin::styled::{StyledLine, TextTone};
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
+use crate::runtime;
+use crate::runtime::branch::missing;
+use crate::runtime::sharing::{TurnPlace, transcripts};
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::view::{RunView, load_view, story};
+use crate::store::snapshot::{RunView, load_view, story};
+use crate::world::perform::{ScriptOutput, script_output};
+
+mod script;
 
 /// The most lines and bytes of a text that are shown without `--step`.
 const MAX_SHOWN_LINES: usize = 8;
@@ -58,13 +64,13 @@ struct AgentDetails<'run> {
 /// [`Error`] if the run cannot be read, or there is no such agent or step.
 pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
-    let NamedAgent { run, agent } = choose::named(args)?;
-    let id = run_choice::chosen(&NamedRunArgs { run, last: args.last }, &root)?;
+    let NamedAgent { run, agent } = named(args)?;
+    let id = run::chosen(&NamedRunArgs { run, last: args.last }, &root)?;
     let named = match agent {
-        None => choose::only_agent(&load_view(&root, &id)?.run),
+        None => only_agent(&load_view(&root, &id)?.run),
         named => named,
     };
-    let Some(agent) = named else { return choose::list(args, &root, &id) };
+    let Some(agent) = named else { return list(args, &root, &id) };
     let mut history = AgentHistory::of(agent.clone());
     let view = story(&root, &id, |before, record| history.see(before, record))?;
     check_agent_exists(&view.run, &agent)?;
@@ -264,7 +270,7 @@ impl AgentDetails<'_> {
         let Some(record) = &turn.end else {
             let live = self.view.run.agents.get(self.agent);
             let statuses = AgentStatuses::of(self.view, &self.dir)?;
-            let status = live.map(|agent| agent_statuses::sentence(agent, &statuses.status(agent)));
+            let status = live.map(|agent| agent_table::sentence(agent, &statuses.status(agent)));
             let status = status.as_deref().unwrap_or("not finished yet");
             let _ = writeln!(out, "    {}", printable_line(status));
             return Ok(());
@@ -316,6 +322,273 @@ fn tokens(used: &ModelUse) -> String {
     format!("{text}, {}", used.cost_usd)
 }
 
+// The agent that `raymond show` is about: the one that is named, else the only one.
+
+/// The run and the agent that the arguments name.
+#[derive(Debug, PartialEq, Eq)]
+struct NamedAgent {
+    run: Option<RunId>,
+    agent: Option<AgentId>,
+}
+
+/// Returns what the arguments name. A single word is an agent if it can be one, else a run.
+///
+/// # Errors
+/// [`Error::Usage`] if a run is given besides `--last`, [`Error::Name`] for a word that is neither.
+fn named(args: &ShowArgs) -> Result<NamedAgent, Error> {
+    let (run, agent) = match (&args.run, &args.agent) {
+        (Some(word), None) => match AgentId::parse(word) {
+            Ok(agent) => (None, Some(agent)),
+            Err(_) => (Some(RunId::parse(word)?), None),
+        },
+        (run, agent) => (run.as_deref().map(RunId::parse).transpose()?, agent.clone()),
+    };
+    if args.last && run.is_some() {
+        return Err(Error::Usage("name a run, or give --last; not both".to_owned()));
+    }
+    Ok(NamedAgent { run, agent })
+}
+
+/// Returns the only agent of a run; `None` if there are several.
+fn only_agent(run: &Run) -> Option<AgentId> {
+    let ended = run.finished.iter().map(|ended| &ended.id);
+    let mut all = run.agents.keys().chain(ended);
+    let first = all.next()?;
+    all.next().is_none().then(|| first.clone())
+}
+
+/// Prints the agents of a run of several, each with the command that shows it.
+///
+/// # Errors
+/// [`Error::Usage`] if something was asked for that only one agent has; [`Error::Store`] if the run cannot be read.
+fn list(args: &ShowArgs, root: &RunsRoot, id: &RunId) -> Result<CliExitCode, Error> {
+    if args.json || args.step.is_some() {
+        return Err(Error::Usage(format!(
+            "{id} has several agents; name one: raymond show {id} AGENT; `raymond tree {id}` shows all"
+        )));
+    }
+    let view = load_view(root, id)?;
+    let statuses = AgentStatuses::of(&view, &root.run(id))?;
+    table::print(commands(&view.run, &statuses))
+}
+
+fn commands(run: &Run, statuses: &AgentStatuses<'_>) -> Vec<StyledLine> {
+    let table = AgentTable::of(AgentTree::of(run), |agent| statuses.status(agent));
+    let rows = table.rows(false);
+    let row = |row: &TreeRow| {
+        let name = match &row.of {
+            RowSubject::One(_) => format!("raymond show {} {}", run.workflow_id, table.name(row)),
+            RowSubject::Many { .. } => table.name(row),
+        };
+        let state = TableCell::of(table.tone(row), &table.state_text(row));
+        vec![name.into(), state, TableCell::of(TextTone::Plain, &table.summary(row))]
+    };
+    let cells: Vec<Vec<TableCell>> = rows.iter().map(row).collect();
+    let count = run.agents.len() + run.finished.len();
+    let head = format!("{} has {count} agents. To see one:", run.workflow_id);
+    let mut lines = vec![StyledLine::of(TextTone::Strong, &head)];
+    lines.extend(table::lines(&cells));
+    lines.extend(table::plain(&AgentTable::hint(&rows, &run.workflow_id)));
+    lines
+}
+
+// The document of an agent for `raymond show --json` and the page.
+
+impl AgentDetails<'_> {
+    /// Returns the agent with its steps for programs.
+    fn document(&self, steps: &[HistoryStep]) -> Result<AgentDetail, Error> {
+        let row = |step: &HistoryStep| {
+            let turns = step.turns.iter().map(|turn| self.turn(step, turn));
+            Ok(StepRow::of(step, turns.collect::<Result<_, Error>>()?))
+        };
+        Ok(AgentDetail {
+            run: self.view.run.workflow_id.clone(),
+            agent: self.agent.clone(),
+            parent: self.agent.parent().map(str::to_owned),
+            live: self.ended().is_none(),
+            cost_usd: self.cost(),
+            scripted: self.is_scripted(),
+            steps: steps.iter().map(row).collect::<Result<_, Error>>()?,
+            ending: self.ended().map(AgentEndingView::of),
+        })
+    }
+
+    fn turn(&self, step: &HistoryStep, turn: &HistoryTurn) -> Result<Value, Error> {
+        let texts = self.prompt_and_reply(turn)?.unwrap_or_default();
+        let output = self.script_json(step, turn)?;
+        let (script, command) =
+            if step.state.is_script() { (output, None) } else { (None, output) };
+        let row = TurnRow {
+            agent: &turn.id.agent,
+            step: turn.id.step,
+            turn: turn.id.turn,
+            state: &step.state,
+            at: turn.end.as_ref().map(|end| end.at),
+            session_id: &turn.session,
+            can_resume_session: self.sessions.has(turn),
+            prompt: texts.prompt,
+            answer: turn.given.clone().or(texts.answer),
+            tool_calls: texts.calls,
+            host: turn.host.as_ref(),
+            missing_texts: self.elsewhere.missing(turn),
+            script,
+            command,
+            evaluator: turn.evaluator.as_ref(),
+        };
+        Ok(row.with_end(turn, self.agent))
+    }
+}
+
+// The texts of turns that ran at other hosts, for `raymond show`.
+//
+// The sessions of an agent's turns that can be resumed.
+
+/// The texts of turns that ran at other hosts, or why their hosts did not give them.
+#[derive(Debug, Default)]
+struct TextsElsewhere(BTreeMap<TurnId, Result<TurnTexts, String>>);
+
+impl TextsElsewhere {
+    /// Asks the hosts for the texts of those turns that this machine has no files of.
+    ///
+    /// # Errors
+    /// [`Error`] if the engine cannot be asked.
+    fn fetch(
+        args: &ShowArgs,
+        run: &RunId,
+        dir: &RunDir,
+        steps: &[HistoryStep],
+    ) -> Result<Self, Error> {
+        let Some(engine) = engine::connected(&args.dir)? else { return Ok(Self::default()) };
+        let files = dir.steps();
+        let is_here = |turn: &TurnId| {
+            TurnTranscript::find(&files, &turn.stem()).is_some()
+                || matches!(script_output(&files, &turn.stem()), Ok(Some(_)))
+        };
+        let turns = steps.iter().flat_map(|step| &step.turns);
+        let places = turns
+            .filter_map(|turn| Some(TurnPlace { turn: turn.id.clone(), host: turn.host.clone()? }));
+        let mut places: Vec<TurnPlace> = places.filter(|place| !is_here(&place.turn)).collect();
+        places.dedup_by(|one, other| one.turn == other.turn);
+        let found = transcripts(&*engine, run, places).map_err(runtime::Error::from)?;
+        Ok(Self(found))
+    }
+
+    /// Returns the prompt and the reply of a turn, if its host gave them.
+    fn texts(&self, turn: &HistoryTurn) -> Option<PromptAndReply> {
+        let TurnTexts { prompt, answer, .. } = self.given(turn)?;
+        let (prompt, answer) = (prompt.clone(), answer.clone());
+        let texts = PromptAndReply { prompt, answer, ..PromptAndReply::default() };
+        (texts.prompt.is_some() || texts.answer.is_some()).then_some(texts)
+    }
+
+    /// Returns the output of the script of a turn, if its host gave it.
+    fn script(&self, turn: &HistoryTurn) -> Option<Result<ScriptOutput, String>> {
+        let output = self.given(turn)?.script.clone()?;
+        Some(output.map(|ScriptTexts { exit_code, stdout, stderr }| ScriptOutput {
+            exit_code,
+            stdout,
+            stderr,
+        }))
+    }
+
+    /// Returns why the texts of a turn are not shown, or not whole.
+    fn missing(&self, turn: &HistoryTurn) -> Option<String> {
+        let was_answered = || {
+            let cost = turn.end.as_ref().and_then(|end| end.event.cost());
+            cost.is_some_and(|cost| cost.duration_ms.is_some())
+        };
+        match self.0.get(&turn.id)? {
+            Ok(texts) if texts.is_cut => {
+                Some("a text is longer than what its host gives, its first MiB".to_owned())
+            }
+            Ok(texts) if texts.is_empty() && was_answered() => {
+                let host = turn.host.as_ref()?;
+                Some(format!("the host {host} no longer has its files"))
+            }
+            Ok(_) => None,
+            Err(why) => Some(why.clone()),
+        }
+    }
+
+    fn given(&self, turn: &HistoryTurn) -> Option<&TurnTexts> {
+        self.0.get(&turn.id)?.as_ref().ok()
+    }
+}
+
+/// The sessions of turns, and those among them that Claude Code does not have any more.
+#[derive(Debug, Default)]
+struct KeptSessions {
+    missing: BTreeSet<SessionId>,
+    /// True if the turns have had no session of Claude Code at all.
+    has_none: bool,
+}
+
+impl KeptSessions {
+    /// Looks the sessions up. One that cannot be looked up counts as kept.
+    fn of(run: &Run, steps: &[HistoryStep]) -> Self {
+        let turns = steps.iter().flat_map(|step| &step.turns);
+        let sessions = turns.map(|turn| turn.session.clone());
+        let missing = missing(&run.settings, sessions).ok().flatten();
+        Self {
+            missing: missing.map(|missing| missing.ids).unwrap_or_default(),
+            has_none: run.settings.answerer != AnswererKind::Claude,
+        }
+    }
+
+    /// Returns whether the session of a turn can be resumed. A host has those of its turns itself.
+    fn has(&self, turn: &HistoryTurn) -> bool {
+        !self.has_none && (turn.host.is_some() || !self.missing.contains(&turn.session))
+    }
+}
+
+// The tool calls of a turn, as `raymond show` lists them.
+
+/// The most calls of a turn that are listed without `--step`.
+const MAX_CALLS: usize = 5;
+
+impl AgentDetails<'_> {
+    /// Returns the calls that are listed.
+    fn named<'calls>(&self, calls: &'calls [ToolCall]) -> &'calls [ToolCall] {
+        if self.whole { calls } else { &calls[..calls.len().min(MAX_CALLS)] }
+    }
+
+    /// Lists the calls, with `--step` with their inputs and outputs; returns whether something was left out.
+    fn tools(&self, out: &mut String, calls: &[ToolCall]) -> bool {
+        let named = self.named(calls);
+        if !named.is_empty() {
+            out.push_str("    tools\n");
+        }
+        for call in named {
+            let _ = writeln!(out, "      {}", call.line());
+            if self.whole {
+                for (name, value) in call.input.as_object().into_iter().flatten() {
+                    add_field(out, name, value);
+                }
+                // The line of a refused call has the reason.
+                if let Some(output) = &call.output
+                    && call.outcome != ToolOutcome::Refused
+                {
+                    add_field(out, "output", &json!(output));
+                }
+            }
+        }
+        let rest = &calls[named.len()..];
+        if !rest.is_empty() {
+            let _ = writeln!(out, "      … {} more: {}", rest.len(), folded(rest));
+        }
+        !rest.is_empty()
+    }
+}
+
+/// Adds the beginning of a value.
+fn add_field(out: &mut String, name: &str, value: &Value) {
+    let text = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let shown = beginning(&text);
+    let name = printable_line(name);
+    let mark = if shown.len() < text.len() { "…" } else { "" };
+    let _ = writeln!(out, "        {name}: {}{mark}", shown.replace('\n', "\n          "));
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -336,5 +609,38 @@ mod tests {
         assert_eq!(beginning("a\nb"), "a\nb");
         assert_eq!(beginning(&"a\n".repeat(20)).lines().count(), MAX_SHOWN_LINES);
         assert_eq!(beginning(&"ü".repeat(1000)).len(), MAX_SHOWN_BYTES);
+    }
+}
+
+#[cfg(test)]
+mod choose_tests {
+    use super::*;
+    use crate::cli::args::Cli;
+    use crate::cli::args::CliCommand;
+    use clap::Parser;
+
+    fn parsed(line: &str) -> Result<NamedAgent, Error> {
+        match Cli::try_parse_from(line.split(' ')).expect("arguments").command {
+            CliCommand::Show(args) => named(&args),
+            _ => panic!("another command"),
+        }
+    }
+
+    #[test]
+    fn single_word_is_an_agent_or_else_a_run() {
+        let table = [
+            ("raymond show tour main.1", Some("tour"), Some("main.1")),
+            ("raymond show main.1", None, Some("main.1")),
+            ("raymond show tour", Some("tour"), None),
+            ("raymond show --last", None, None),
+            ("raymond show --last main", None, Some("main")),
+        ];
+        for (line, run, agent) in table {
+            let found = parsed(line).expect("names");
+            assert_eq!(found.run.as_ref().map(RunId::as_str), run, "{line}");
+            assert_eq!(found.agent.as_ref().map(AgentId::as_str), agent, "{line}");
+        }
+        assert!(parsed("raymond show --last tour").is_err());
+        assert!(parsed("raymond show ../tour").is_err());
     }
 }

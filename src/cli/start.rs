@@ -12,7 +12,7 @@ use crate::domain::id::RunId;
 use crate::runtime::PreparedRun;
 use crate::store;
 use crate::store::layout::RunsRoot;
-use crate::store::view;
+use crate::store::snapshot;
 
 /// Runs `raymond start`: makes all checks here, and prints the run's id once the run is durable.
 ///
@@ -32,7 +32,7 @@ pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
             id
         }
     };
-    let view = view::load_view(&root, &id)?;
+    let view = snapshot::load_view(&root, &id)?;
     if view.held {
         return Err(store::Error::Held { id, pid: view.holder }.into());
     }

@@ -7,31 +7,26 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::actor::context::now;
-use crate::cli::agent_statuses::AgentStatuses;
-use crate::cli::agent_table::AgentTable;
+use crate::cli::agent_table::{AgentStatuses, AgentTable};
 use crate::cli::args::OneRunArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::runs_dir::with_dir;
 use crate::cli::summary::ClosingPlace;
 use crate::cli::table::{self, TableCell};
-use crate::cli::{
-    agent_statuses, arrived, hosts, list, output, questions, run_choice, status_word, summary,
-};
-use crate::domain::failures::AgentFailures;
+use crate::cli::{agent_table, arrived, hosts, list, output, questions, run, summary};
 use crate::domain::id::RunId;
 use crate::domain::run::{Run, RunStatus};
-use crate::domain::supervision::RestartPolicy;
-use crate::domain::tree::fold::TreeRow;
-use crate::domain::tree::{AgentTree, TreeMember};
+use crate::domain::supervision::{AgentFailures, RestartPolicy};
+use crate::domain::tree::{AgentTree, TreeMember, TreeRow};
 use crate::domain::views::{AgentStatusView, object};
 use crate::plugin::sentence::waiting;
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
 use crate::runtime::directories;
-use crate::runtime::observing::inbox_view::with_inbox;
+use crate::runtime::observing::agent_entries::with_inbox;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::view::{RunView, load_view};
+use crate::store::snapshot::{RunView, load_view};
 
 /// Runs `raymond status`.
 ///
@@ -39,7 +34,7 @@ use crate::store::view::{RunView, load_view};
 /// [`Error`] if the run cannot be read.
 pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
-    let id = run_choice::chosen(&args.named, &root)?;
+    let id = run::chosen(&args.named, &root)?;
     let view = load_view(&root, &id)?;
     let dir = root.run(&id);
     let statuses = AgentStatuses::of(&view, &dir)?;
@@ -73,7 +68,7 @@ fn as_json(view: &RunView, asked: &Run, statuses: &AgentStatuses<'_>) -> Value {
     {
         keys.insert("run".to_owned(), id);
     }
-    value["status"] = json!(status_word::word(view));
+    value["status"] = json!(table::word(view));
     let open = questions::rows(asked);
     if let Some(keys) = value.as_object_mut() {
         keys.extend(object(&AgentFailures::of(&view.run)));
@@ -112,11 +107,11 @@ fn lineage_of(id: &Value) -> Vec<u32> {
 /// Returns the status of a run in a few lines.
 pub fn headline(root: &RunsRoot, view: &RunView) -> Vec<StyledLine> {
     let run = &view.run;
-    let word = status_word::word(view);
+    let word = table::word(view);
     let budget = run.settings.budget_usd.map_or(String::new(), |budget| format!(" of {budget}"));
     let first = StyledLine::of(TextTone::Strong, run.workflow_id.as_str())
         .with(TextTone::Plain, "  ")
-        .with(status_word::tone(word), word)
+        .with(table::tone(word), word)
         .with(TextTone::Plain, &format!("  {} spent{budget}", run.total_cost_usd))
         .with(TextTone::Faint, &format!("  {}", run.scope_dir));
     let mut lines = vec![first];
@@ -179,7 +174,7 @@ fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<TableCell> {
     // The question itself is shown once, below the agents.
     let summary = match (one, another) {
         (Some(TreeMember::Live(agent)), None) if agent.question().is_some() => {
-            format!("waits for an answer{}", agent_statuses::held_beside(agent))
+            format!("waits for an answer{}", agent_table::held_beside(agent))
         }
         _ => table.summary(row),
     };

@@ -1,12 +1,16 @@
 //! Tables with colours for stdout: columns of equal width, and lines that are broken between words on a terminal.
 
-use console::measure_text_width;
+use std::fmt::Write as _;
+
+use console::{AnsiCodeIterator, measure_text_width, strip_ansi_codes};
 
 use super::exit::{CliExitCode, Error};
 use super::output;
 pub(super) use super::output::columns;
 use crate::domain::printable::printable_line;
-use crate::plugin::styled::{StyledLine, TextTone};
+use crate::domain::views::run_standing;
+use crate::plugin::styled::{StyledLine, TextTone, break_of};
+use crate::store::snapshot::RunView;
 
 /// The widest cell that widens its column, in columns of a terminal.
 const MAX_CELL_WIDTH: usize = 80;
@@ -89,6 +93,93 @@ pub(super) fn plain(text: &str) -> impl Iterator<Item = StyledLine> {
     text.lines().map(|line| StyledLine::of(TextTone::Plain, line))
 }
 
+// Breaks lines for people at the width of the terminal.
+
+/// Breaks the lines that are wider than `width` between words, with or without codes of a terminal. What follows is
+/// indented as the last cell of the line that begins in the left two thirds, else more than the line.
+pub(super) fn broken(text: &str, width: usize) -> String {
+    let mut lines = String::new();
+    for line in text.lines() {
+        let indent = " ".repeat(indent_of(&strip_ansi_codes(line), width / 3 * 2));
+        let mut rest = line.to_owned();
+        while let Some(at) = break_of(&strip_ansi_codes(&rest), width) {
+            let (head, tail) = rest.split_at(with_codes(&rest, at));
+            let _ = writeln!(lines, "{}", head.trim_end());
+            rest = format!("{indent}{}", tail.trim_start());
+        }
+        let _ = writeln!(lines, "{rest}");
+    }
+    lines
+}
+
+fn indent_of(line: &str, most: usize) -> usize {
+    let words = line.len() - line.trim_start().len();
+    let is_cell = |&at: &usize| {
+        line.is_char_boundary(at) && line[..at].ends_with("  ") && !line[at..].starts_with(' ')
+    };
+    let cells = (words + 1..line.len()).filter(is_cell).map(|at| measure_text_width(&line[..at]));
+    let cell = cells.rev().find(|&column| column <= most);
+    cell.unwrap_or((words + CONTINUED_INDENT).min(most))
+}
+
+/// Returns an offset in the text of a line as one in the line with its codes.
+fn with_codes(line: &str, at: usize) -> usize {
+    let (mut left, mut offset) = (at, 0);
+    for (part, is_code) in AnsiCodeIterator::new(line) {
+        if !is_code && left < part.len() {
+            return offset + left;
+        }
+        left -= if is_code { 0 } else { part.len() };
+        offset += part.len();
+    }
+    offset
+}
+
+// Spans of time in one short word: `3m`, `2h`, `5d`.
+
+const SECOND: u64 = 1000;
+const MINUTE: u64 = 60 * SECOND;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// Returns a span of milliseconds in its largest whole unit, rounded down.
+pub(super) fn text(millis: u64) -> String {
+    match millis {
+        0..MINUTE => format!("{}s", millis / SECOND),
+        MINUTE..HOUR => format!("{}m", millis / MINUTE),
+        HOUR..DAY => format!("{}h", millis / HOUR),
+        DAY.. => format!("{}d", millis / DAY),
+    }
+}
+
+/// Returns how long something took, in its two largest units.
+pub(super) fn took(millis: u64) -> String {
+    match millis {
+        0..10_000 => format!("{}.{}s", millis / SECOND, millis % SECOND / 100),
+        10_000..MINUTE => format!("{}s", millis / SECOND),
+        MINUTE..HOUR => format!("{}m {:02}s", millis / MINUTE, millis % MINUTE / SECOND),
+        HOUR..DAY => format!("{}h {:02}m", millis / HOUR, millis % HOUR / MINUTE),
+        DAY.. => format!("{}d {:02}h", millis / DAY, millis % DAY / HOUR),
+    }
+}
+
+// The word for the status of a run, as people and programs read it.
+
+/// Returns the status for people: a running run that no process has locked is interrupted.
+pub fn word(view: &RunView) -> &'static str {
+    run_standing(&view.run, view.held)
+}
+
+/// Returns the tone of such a word.
+pub(super) fn tone(word: &str) -> TextTone {
+    match word {
+        "running" | "completed" => TextTone::Good,
+        "interrupted" | "paused" => TextTone::Warning,
+        "failed" | "unreadable" => TextTone::Bad,
+        _ => TextTone::Plain,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -108,5 +199,35 @@ mod tests {
         let broken = fitted(lines, Some(24));
         let texts: Vec<String> = broken.iter().map(StyledLine::text).collect();
         assert_eq!(texts, ["main.1  failed", "    it is not here", "漢字            x", "main"]);
+    }
+}
+
+#[cfg(test)]
+mod wrapping_tests {
+    use super::*;
+
+    #[test]
+    fn wide_lines_are_broken_between_words() {
+        let text = "  main.1  failed  it is not here\nshort\n";
+        assert_eq!(broken(text, 24), "  main.1  failed  it is\n          not here\nshort\n");
+        assert_eq!(broken(text, 80), text);
+        assert_eq!(broken("unbreakable\n", 4), "unbreakable\n");
+        assert_eq!(broken("éé éé\n", 3), "éé\n  éé\n");
+        let styled = "  run   \u{1b}[1mstarts\u{1b}[0m a workflow\n";
+        assert_eq!(broken(styled, 18), "  run   \u{1b}[1mstarts\u{1b}[0m a\n        workflow\n");
+    }
+}
+
+#[cfg(test)]
+mod age_tests {
+    use super::*;
+
+    #[test]
+    fn age_is_shown_in_its_largest_whole_unit() {
+        let texts = [0, 59 * SECOND, 3 * MINUTE + 1, 2 * HOUR, 47 * HOUR, 400 * DAY].map(text);
+        assert_eq!(texts, ["0s", "59s", "3m", "2h", "1d", "400d"]);
+        let spans = [0, 450, 9_999, 59 * SECOND, 185 * SECOND, 2 * HOUR + MINUTE, 25 * HOUR];
+        let spans = spans.map(took);
+        assert_eq!(spans, ["0.0s", "0.4s", "9.9s", "59s", "3m 05s", "2h 01m", "1d 01h"]);
     }
 }

@@ -1,17 +1,10 @@
 //! `raymond test`: runs the cases of workflows with scripted replies, and compares them with what is expected.
 
-mod case_attempt;
-mod case_options;
 mod case_process;
-mod case_report;
 mod case_run;
 mod discovery;
-mod goldens;
 mod live;
-mod live_report;
-mod live_terms;
 mod report;
-mod validation;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -21,19 +14,19 @@ use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 
 use self::case_process::CasesDir;
-use self::case_report::CaseReport;
 use self::case_run::run_case;
 use self::discovery::LoadedCase;
 use self::report::WorkflowCoverage;
-use self::validation::MappedWorkflows;
-use super::args::cases::TestArgs;
+use super::args::workflows::TestArgs;
 use super::exit::{CliExitCode, Error};
-use super::interrupts::signals;
+use super::foreground::signals;
 use super::output;
+use crate::cli::test::case_run::CaseReport;
+use crate::cli::test::discovery::MappedWorkflows;
 use crate::language::diagnostic::Diagnostic;
 use crate::language::position::SourcePlace;
 use crate::process::host;
-use crate::process::worker_process::StopLevel;
+use crate::process::worker::StopLevel;
 
 /// The settings that the runs of all cases share.
 #[derive(Debug)]
@@ -83,7 +76,7 @@ pub(super) fn test(args: &TestArgs) -> Result<CliExitCode, Error> {
     };
     let coverage = WorkflowCoverage::of_all(&reports);
     if args.update {
-        goldens::update(&reports)?;
+        report::update(&reports)?;
     }
     if let Some(path) = &args.junit {
         report::write(path, &report::junit_cases(&reports))?;
@@ -111,7 +104,7 @@ fn read_files(files: &[PathBuf]) -> Result<(Vec<LoadedCase>, Vec<Diagnostic>), E
     }
     let mut workflows = MappedWorkflows::default();
     for case in &loaded {
-        errors.extend(validation::mistakes(case, &mut workflows)?);
+        errors.extend(discovery::mistakes(case, &mut workflows)?);
     }
     errors.dedup();
     Ok((loaded, errors))

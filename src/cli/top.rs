@@ -4,40 +4,38 @@
 //! locked. Pure functions make the content (`rows`, `text`); a key changes the screen's data (`keys`);
 //! only this module and the watcher of the run have side effects.
 
-mod choose;
-mod draw;
-mod keys;
-mod messages;
-mod rows;
-mod screen;
-#[cfg(test)]
-mod tests;
-mod text;
-
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use crossterm::event::{Event, KeyEventKind, poll, read};
+use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, poll, read};
 use ratatui::DefaultTerminal;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use self::draw::{ScreenContent, draw, room};
-use self::keys::{KeyCommand, press};
-use self::rows::rows;
 use self::screen::{ScreenView, TopScreen};
-use self::text::headlines;
 use super::args::NamedRunArgs;
 use super::args::readers::TopArgs;
 use super::exit::{CliExitCode, Error};
-use super::{person, stop};
-use crate::domain::tree::fold::TreeRow;
+use super::{agent_orders, person};
+use crate::cli::run;
+use crate::cli::top::draw::{AgentFilter, headlines, rows};
+use crate::domain::id::RunId;
+use crate::domain::printable::printable;
+use crate::domain::tree::{RowSubject, TreeRow};
 use crate::plugin::styled::TextTone;
+use crate::process::stream::ConversationItem;
+use crate::process::turn_transcript::changed;
 use crate::runtime::directories;
-use crate::runtime::observing::activity_text::whole_reason;
-use crate::runtime::observing::agent_entries::{AgentEntry, entries};
+use crate::runtime::observing::agent_entries::{AgentEntry, StatusFilter, entries, whole_reason};
 use crate::runtime::observing::run_watcher::RunWatcher;
+use crate::store::layout::RunsRoot;
+use crate::store::lock;
+use crate::store::snapshot::ids;
+
+mod draw;
+mod screen;
 
 /// The interval between two checks for changes.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -58,7 +56,7 @@ pub fn top(args: &TopArgs) -> Result<CliExitCode, Error> {
     }
     let root = args.dir.root();
     let named = NamedRunArgs { run: args.run.clone(), last: args.last };
-    let (id, others) = choose::choose(&root, &named)?;
+    let (id, others) = choose(&root, &named)?;
     let watch = RunWatcher::open(root.run(&id))?;
     let leave = Arc::new(AtomicBool::new(false));
     for signal in [SIGTERM, SIGHUP] {
@@ -170,7 +168,7 @@ impl TopApp {
             return Ok("it is not live, so there is nothing to stop".to_owned());
         }
         person::must_act("stop a run")?;
-        let said = match stop::ask(self.watch.dir(), &directories::user_state()?.key()?)? {
+        let said = match agent_orders::ask(self.watch.dir(), &directories::user_state()?.key()?)? {
             Some(_) => "it stops once its running turns have finished",
             None => "it ended before it could be stopped",
         };
@@ -194,11 +192,11 @@ impl TopApp {
         self.make();
         self.screen.room = room(size.height);
         self.screen.follow_rows(&self.entries, &self.rows);
-        self.messages = messages::lines(self.watch.messages(), size.width.into());
+        self.messages = message_lines(self.watch.messages(), size.width.into());
         if let ScreenView::Messages { agent, .. } = &self.screen.view
             && let Some(reason) = whole_reason(self.watch.known(), agent)
         {
-            self.messages.extend(messages::reason(&reason, size.width.into()));
+            self.messages.extend(reason_lines(&reason, size.width.into()));
         }
         if let ScreenView::Messages { back, .. } = &mut self.screen.view {
             *back = (*back).min(self.messages.len().saturating_sub(self.screen.room));
@@ -220,4 +218,264 @@ impl TopApp {
 
 fn failed(error: std::io::Error) -> Error {
     Error::Io { doing: "draw on", path: "the terminal".into(), error }
+}
+
+// The choice of a run when none is named: the newest locked one, or else the newest.
+
+/// Returns the run to look at, and the number of other locked runs.
+///
+/// # Errors
+/// [`Error::Usage`] if there is no run at all, [`Error::Store`] if none has that name.
+fn choose(root: &RunsRoot, named: &NamedRunArgs) -> Result<(RunId, usize), Error> {
+    if named.run.is_some() || named.last {
+        return Ok((run::chosen(named, root)?, 0));
+    }
+    let mut live = Vec::new();
+    let mut all = ids(root)?;
+    for id in &all {
+        if lock::is_held(&root.run(id).lock())?.is_some() {
+            live.push(id.clone());
+        }
+    }
+    let others = live.len().saturating_sub(1);
+    let from = if live.is_empty() { &mut all } else { &mut live };
+    let newest = from.drain(..).max_by_key(|id| changed(&root.run(id).journal()));
+    newest.map(|id| (id, others)).ok_or_else(|| run::no_runs(root))
+}
+
+// The effect of a key: the screen afterwards, and a command beyond it. Pure.
+
+/// The command of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum KeyCommand {
+    /// Leave the screen; the run continues.
+    Leave,
+    /// Ask the run to stop.
+    Stop,
+}
+
+/// The keys with their explanations.
+const HELP: &[(&str, &str)] = &[
+    ("↑ ↓  j k", "choose a row; PgUp PgDn: by a page; g Home: the first; G End: the last"),
+    ("Enter", "the last messages of an agent; opens or closes a folded row"),
+    ("→ ←  l h", "opens a folded row; closes it, or selects its parent"),
+    ("o", "opens all folded rows, and closes them again"),
+    ("/", "shows only agents with a part of an id or a state; Esc shows all again"),
+    ("r w u f", "only those that run, wait, are stuck, have failed"),
+    ("a", "all agents again"),
+    ("s p", "stop the run, after a question; running turns may finish"),
+    ("?", "this help"),
+    ("q  Ctrl-C", "leave; the run keeps running"),
+    ("", ""),
+    ("!", "stuck: waits for a person, or has been silent for half of its time"),
+    ("▶ ·", "its turn runs; it waits"),
+    ("✗ ✓ –", "failed; finished; unneeded: no agent waits for it any longer"),
+    (
+        "▸ ▾",
+        "agents that began in the same state, folded and opened; those of them that are stuck, run or have failed follow, up to twelve of each",
+    ),
+];
+
+/// Handles a key, and returns its command, if any.
+fn press(
+    screen: &mut TopScreen,
+    key: KeyEvent,
+    entries: &[AgentEntry],
+    rows: &[TreeRow],
+) -> Option<KeyCommand> {
+    screen.notice = None;
+    if key.modifiers.contains(KeyModifiers::CONTROL) {
+        return (key.code == KeyCode::Char('c')).then_some(KeyCommand::Leave);
+    }
+    match &mut screen.view {
+        ScreenView::Agents => return in_agents(screen, key.code, entries, rows),
+        ScreenView::Typing => typing(screen, key.code),
+        ScreenView::Asking => {
+            screen.view = ScreenView::Agents;
+            return matches!(key.code, KeyCode::Char('y' | 'Y')).then_some(KeyCommand::Stop);
+        }
+        ScreenView::Messages { back, .. } => {
+            let page = screen.room.max(1);
+            match key.code {
+                KeyCode::Up | KeyCode::Char('k') => *back += 1,
+                KeyCode::Down | KeyCode::Char('j') => *back = back.saturating_sub(1),
+                KeyCode::PageUp => *back += page,
+                KeyCode::PageDown => *back = back.saturating_sub(page),
+                KeyCode::End | KeyCode::Char('G') => *back = 0,
+                KeyCode::Char('q') | KeyCode::Esc | KeyCode::Enter => {
+                    screen.view = ScreenView::Agents;
+                }
+                _ => {}
+            }
+        }
+        ScreenView::Help => screen.view = ScreenView::Agents,
+    }
+    None
+}
+
+fn in_agents(
+    screen: &mut TopScreen,
+    key: KeyCode,
+    entries: &[AgentEntry],
+    rows: &[TreeRow],
+) -> Option<KeyCommand> {
+    let page = isize::try_from(screen.room.max(1)).unwrap_or(1);
+    match key {
+        KeyCode::Char('q') => return Some(KeyCommand::Leave),
+        KeyCode::Up | KeyCode::Char('k') => screen.go(entries, rows, -1),
+        KeyCode::Down | KeyCode::Char('j') => screen.go(entries, rows, 1),
+        KeyCode::PageUp => screen.go(entries, rows, -page),
+        KeyCode::PageDown => screen.go(entries, rows, page),
+        KeyCode::Home | KeyCode::Char('g') => screen.go_to_top(),
+        KeyCode::End | KeyCode::Char('G') => screen.go(entries, rows, isize::MAX),
+        KeyCode::Enter => enter(screen, entries, rows),
+        KeyCode::Right | KeyCode::Char('l') => screen.open(rows, true),
+        KeyCode::Left | KeyCode::Char('h') => out(screen, entries, rows),
+        KeyCode::Char('o') => screen.opened.all = !screen.opened.all,
+        KeyCode::Char('/') => screen.view = ScreenView::Typing,
+        KeyCode::Char('?') => screen.view = ScreenView::Help,
+        KeyCode::Char('s' | 'p') => screen.view = ScreenView::Asking,
+        KeyCode::Char('r') => only(screen, Some(StatusFilter::Running)),
+        KeyCode::Char('w') => only(screen, Some(StatusFilter::Waiting)),
+        KeyCode::Char('u') => only(screen, Some(StatusFilter::Stuck)),
+        KeyCode::Char('f') => only(screen, Some(StatusFilter::Failed)),
+        KeyCode::Char('a') | KeyCode::Esc => screen.show(AgentFilter::default()),
+        _ => {}
+    }
+    None
+}
+
+fn only(screen: &mut TopScreen, kind: Option<StatusFilter>) {
+    screen.show(AgentFilter { kind, ..screen.filter.clone() });
+}
+
+fn enter(screen: &mut TopScreen, entries: &[AgentEntry], rows: &[TreeRow]) {
+    match rows.get(screen.at).map(|row| &row.of) {
+        Some(RowSubject::One(entry)) => {
+            screen.view = ScreenView::Messages { agent: entries[*entry].id.clone(), back: 0 };
+        }
+        Some(RowSubject::Many { open, .. }) => screen.open(rows, !open),
+        None => {}
+    }
+}
+
+fn out(screen: &mut TopScreen, entries: &[AgentEntry], rows: &[TreeRow]) {
+    match rows.get(screen.at).map(|row| &row.of) {
+        Some(RowSubject::Many { open: true, .. }) => screen.open(rows, false),
+        _ => screen.go_out(entries, rows),
+    }
+}
+
+fn typing(screen: &mut TopScreen, key: KeyCode) {
+    let mut text = screen.filter.text.clone();
+    match key {
+        KeyCode::Enter => screen.view = ScreenView::Agents,
+        KeyCode::Esc => {
+            screen.view = ScreenView::Agents;
+            text.clear();
+        }
+        KeyCode::Backspace => drop(text.pop()),
+        KeyCode::Char(typed) => text.extend(typed.to_lowercase()),
+        _ => {}
+    }
+    screen.show(AgentFilter { text, kind: screen.filter.kind });
+}
+
+// The last messages of an agent as lines of a given width. Pure.
+
+/// The number of lines shown of a tool's result.
+const ANSWER: usize = 4;
+
+/// Returns all messages that are kept, wrapped.
+fn message_lines<'said>(
+    said: impl IntoIterator<Item = &'said ConversationItem>,
+    width: usize,
+) -> Vec<(TextTone, String)> {
+    let mut lines = Vec::new();
+    for said in said {
+        let (tone, first, rest, text, max_lines) = match said {
+            ConversationItem::Text(text) => (TextTone::Plain, "", "", text, usize::MAX),
+            ConversationItem::Tool(text) => (TextTone::Good, "▸ ", "  ", text, usize::MAX),
+            ConversationItem::Answer(text) => (TextTone::Faint, "  → ", "    ", text, ANSWER),
+            ConversationItem::Note(text) => (TextTone::Faint, "— ", "  ", text, usize::MAX),
+        };
+        let wrapped = wrap(&printable(text), width.saturating_sub(rest.len()).max(1));
+        let more = wrapped.len() > max_lines;
+        for (number, line) in wrapped.into_iter().take(max_lines).enumerate() {
+            let ahead = if number == 0 { first } else { rest };
+            lines.push((tone, format!("{ahead}{line}")));
+        }
+        if more {
+            lines.push((tone, format!("{rest}…")));
+        }
+        if matches!(said, ConversationItem::Text(_)) {
+            lines.push((TextTone::Plain, String::new()));
+        }
+    }
+    lines
+}
+
+/// Returns the lines of the reason why an agent does not proceed.
+fn reason_lines(text: &str, width: usize) -> Vec<(TextTone, String)> {
+    let lines = wrap(&printable(text), width.saturating_sub(2).max(1));
+    let lines = lines.into_iter().zip(std::iter::once("✗ ").chain(std::iter::repeat("  ")));
+    lines.map(|(line, ahead)| (TextTone::Bad, format!("{ahead}{line}"))).collect()
+}
+
+/// Breaks a text into lines of at most `width`, between words if possible.
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    for paragraph in text.trim_end().lines() {
+        let paragraph = paragraph.replace('\t', "    ");
+        let mut rest = paragraph.as_str();
+        loop {
+            let fits = console::truncate_str(rest, width, "").len();
+            if fits >= rest.len() {
+                lines.push(rest.to_owned());
+                break;
+            }
+            let cut = match rest[..fits].rfind(' ') {
+                Some(space) if space > 0 => space,
+                _ if fits > 0 => fits,
+                _ => rest.chars().next().map_or(rest.len(), char::len_utf8),
+            };
+            lines.push(rest[..cut].to_owned());
+            rest = rest[cut..].trim_start();
+            if rest.is_empty() {
+                break;
+            }
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests;
+
+#[cfg(test)]
+mod keys_tests;
+
+#[cfg(test)]
+mod messages_tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_between_words_and_never_exceed_the_width() {
+        assert_eq!(wrap("one two three", 8), ["one two", "three"]);
+        assert_eq!(wrap("abcdefghij", 4), ["abcd", "efgh", "ij"]);
+        assert_eq!(wrap("a\n\nb\n", 4), ["a", "", "b"]);
+        assert_eq!(wrap("漢字漢字", 1), ["漢", "字", "漢", "字"], "wider than there is room for");
+        assert_eq!(wrap("漢字漢字", 4), ["漢字", "漢字"]);
+    }
+
+    #[test]
+    fn control_characters_are_escaped_and_long_answers_cut() {
+        let said = [
+            ConversationItem::Text("a\u{1b}[2Jb".into()),
+            ConversationItem::Answer("1\n2\n3\n4\n5".into()),
+        ];
+        let lines: Vec<String> =
+            message_lines(&said, 40).into_iter().map(|(_, line)| line).collect();
+        assert_eq!(lines, ["a\\u{1b}[2Jb", "", "  → 1", "    2", "    3", "    4", "    …"]);
+    }
 }

@@ -1,18 +1,16 @@
 //! `raymond tree`: the agents of a run, their parents and what they wait for.
 
-use super::agent_statuses::AgentStatuses;
-use super::agent_table::AgentTable;
+use super::agent_table::{AgentStatuses, AgentTable};
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
-use super::{arrived, output, run_choice, status, status_word};
+use super::{arrived, output, run, status};
 use crate::cli::hosts;
-use crate::domain::failures::AgentFailures;
-use crate::domain::tree::fold::TreeRow;
-use crate::domain::tree::{AgentNode, AgentTree, TreeMember};
+use crate::domain::supervision::AgentFailures;
+use crate::domain::tree::{AgentNode, AgentTree, TreeMember, TreeRow};
 use crate::domain::views::{RunTree, TreeAgentRow};
 use crate::plugin::styled::{StyledLine, TextTone};
-use crate::store::view::{RunView, load_view};
+use crate::store::snapshot::{RunView, load_view};
 
 /// The deepest indentation of a row, in levels.
 const INDENTED: usize = 30;
@@ -23,7 +21,7 @@ const INDENTED: usize = 30;
 /// [`Error`] if the run cannot be read.
 pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let root = args.one.dir.root();
-    let id = run_choice::chosen(&args.one.named, &root)?;
+    let id = run::chosen(&args.one.named, &root)?;
     let view = load_view(&root, &id)?;
     let statuses = AgentStatuses::of(&view, &root.run(&id))?;
     let table = AgentTable::of(AgentTree::of(&view.run), |agent| statuses.status(agent));
@@ -69,7 +67,7 @@ fn step(node: &AgentNode<'_>) -> String {
 fn document(view: &RunView, table: &AgentTable<'_>) -> RunTree {
     RunTree {
         run: view.run.workflow_id.clone(),
-        status: status_word::word(view),
+        status: table::word(view),
         total_cost_usd: view.run.total_cost_usd,
         agents: table.each().map(|(node, status)| TreeAgentRow::of(node, status)).collect(),
         failures: AgentFailures::of(&view.run),

@@ -6,7 +6,7 @@ use serde_json::json;
 
 use super::exit::{CliExitCode, Error};
 use super::output;
-use crate::cli::args::serve::TrustArgs;
+use crate::cli::args::hosts::TrustArgs;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::runtime::checked_workflow::CapturedWorkflow;
 use crate::runtime::trust::{ExaminedFolder, examine, folder_name};

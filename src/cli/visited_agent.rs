@@ -1,24 +1,31 @@
 //! An agent that is held while a person works on it: nothing of it begins meanwhile, and afterwards it goes on.
 
+use std::ffi::OsString;
+use std::io::{IsTerminal, stdin, stdout};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use uuid::Uuid;
+
 use super::agent_orders::{GivenOrder, check_lives, put_order};
+use super::args::answers::VisitArgs;
 use super::args::runs::DirArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, run_choice};
+use super::{output, run};
 use crate::domain::agent::{Agent, PersonOrders};
-use crate::domain::event::RunCommand;
-use crate::domain::event::{AgentFamily, AgentHold};
-use crate::domain::id::{AgentId, RunId};
+use crate::domain::event::{AgentFamily, AgentHold, AttachedSession, PromptEdit, RunCommand};
+use crate::domain::id::{AgentId, RunId, SessionId};
 use crate::domain::run::Run;
+use crate::plain_file;
+use crate::process::session_recap::ForegroundProgram;
 use crate::process::transcript::TurnFiles;
+use crate::runtime::answerer::{SessionAttachment, due_prompt};
 use crate::runtime::command_name::command_name;
 use crate::runtime::directories;
-use crate::runtime::observing::inbox_view::load_with_inbox;
-use crate::store::inbox;
+use crate::runtime::observing::agent_entries::load_with_inbox;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::received_commands;
-use crate::store::view::{RunView, load_view};
+use crate::store::snapshot::{RunView, load_view};
+use crate::store::{files, inbox};
 
 /// Poll interval while its turn is waited for.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -53,7 +60,7 @@ impl<'a> VisitedAgent<'a> {
     /// [`Error`] if there is none.
     pub(super) fn check_lives(dir: &DirArgs, run: &RunId, agent: &AgentId) -> Result<(), Error> {
         let root = dir.root();
-        let run = load_view(&root, &run_choice::find(&root, run)?)?.run;
+        let run = load_view(&root, &run::find(&root, run)?)?.run;
         check_lives(&run, &AgentFamily { agent: agent.clone(), descendants: false })
     }
 
@@ -64,7 +71,7 @@ impl<'a> VisitedAgent<'a> {
     pub(super) fn hold(dir: &'a DirArgs, run: &RunId, agent: &AgentId) -> Result<Self, Error> {
         // Its path stands in prompts, which are read in other directories.
         let root = directories::root(dir.root().path())?;
-        let run = run_choice::find(&root, run)?;
+        let run = run::find(&root, run)?;
         let visited = Self { place: (root, dir), run, agent: agent.clone(), visit: command_name() };
         visited.check_no_other()?;
         visited.give(&RunCommand::Hold(visited.hold_of_visit()))?;
@@ -159,7 +166,7 @@ impl<'a> VisitedAgent<'a> {
     /// Checks that no earlier order of this kind lies in the inbox, which this one could not know of.
     fn check_nothing_waits(&self) -> Result<(), Error> {
         let key = directories::user_state()?.key()?;
-        let waiting = received_commands::waiting(&self.dir(), &key)?;
+        let waiting = inbox::waiting(&self.dir(), &key)?;
         let is_earlier = |order: &RunCommand| match order {
             RunCommand::Edit(edit) => edit.turn.agent == self.agent,
             RunCommand::Attach(attached) => attached.turn.agent == self.agent,
@@ -237,4 +244,177 @@ impl<'a> VisitedAgent<'a> {
             format!("{agent} continues{}", left.later())
         })
     }
+}
+
+// `raymond attach`: a person speaks with the model of an agent in the interactive Claude Code.
+
+/// Runs `raymond attach`.
+///
+/// # Errors
+/// [`Error`] if the agent has no session that can be opened, if it has gone on meanwhile, or if an agent gives the order.
+pub(super) fn attach(args: &VisitArgs) -> Result<CliExitCode, Error> {
+    VisitedAgent::check_lives(&args.dir, &args.run, &args.agent)?;
+    if !stdin().is_terminal() || !stdout().is_terminal() {
+        let why = "`raymond attach` opens Claude Code for a person, and needs a terminal; `raymond tell` gives an agent a message without one";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    let visited = VisitedAgent::hold(&args.dir, &args.run, &args.agent)?;
+    let ordered = attached(&visited).and_then(|attached| match attached {
+        None => Ok("nothing was said; ".to_owned()),
+        Some((attached, count)) => attach_order(&visited, attached, count),
+    });
+    visited.finish(ordered)
+}
+
+/// Gives the agent the session in which something was said; returns what the person is told.
+fn attach_order(
+    visited: &VisitedAgent<'_>,
+    attached: AttachedSession,
+    count: usize,
+) -> Result<String, Error> {
+    let (agent, session) = (attached.turn.agent.clone(), attached.session.clone());
+    let has_effect = |agent: &Agent| agent.session.id == session;
+    match visited.order(&RunCommand::Attach(attached), has_effect)? {
+        OrderState::Taken | OrderState::Waiting => {
+            let messages =
+                if count == 1 { "1 message".to_owned() } else { format!("{count} messages") };
+            Ok(format!(
+                "{agent} has what was said ({messages}) in its history; the costs of the run do not include it; "
+            ))
+        }
+        OrderState::Refused => Err(Error::Usage(format!(
+            "{agent} continued in the meantime, so what was said is not in its history, but in the session {session}"
+        ))),
+    }
+}
+
+/// Opens Claude Code for the person. Returns the session in which something was said, and the number of messages.
+fn attached(visited: &VisitedAgent<'_>) -> Result<Option<(AttachedSession, usize)>, Error> {
+    let (run, agent) = visited.at_rest()?;
+    let session = SessionId::new(&Uuid::new_v4().to_string());
+    let state = directories::user_state()?;
+    let mut opened =
+        SessionAttachment::prepare((visited.root(), state.path()), &run, &agent, session)?;
+    let program = std::mem::take(&mut opened.program);
+    let name = PathBuf::from(&program.program);
+    let status = program.run().map_err(|error| Error::Io { doing: "start", path: name, error })?;
+    let said = opened.said().map_err(|error| Error::Io {
+        doing: "read",
+        path: opened.session_file().to_owned(),
+        error,
+    })?;
+    if said.count == 0 {
+        if !status.success() {
+            return Err(Error::Usage(format!("Claude Code ended with {status}; nothing was said")));
+        }
+        return Ok(None);
+    }
+    let SessionAttachment { from, session, .. } = opened;
+    let (turn, message) = (agent.turn_id(), said.last_reply);
+    let attached = AttachedSession { turn, from, session, message, is_late: false };
+    Ok(Some((attached, said.count)))
+}
+
+// `raymond edit`: a person edits the prompt that is due of an agent.
+
+/// The editor if the environment names none.
+const USUAL_EDITOR: &str = "vi";
+
+/// The longest prompt that is edited, in bytes.
+const MAX_LENGTH: u64 = 1024 * 1024;
+
+/// Runs `raymond edit`.
+///
+/// # Errors
+/// [`Error`] if no prompt of the agent is due, if it has gone on meanwhile, or if an agent gives the order.
+pub(super) fn edit(args: &VisitArgs) -> Result<CliExitCode, Error> {
+    let visited = VisitedAgent::hold(&args.dir, &args.run, &args.agent)?;
+    let ordered = edit_in_editor(&visited).and_then(|edit| match edit {
+        None => Ok("nothing was changed; ".to_owned()),
+        Some((edit, draft)) => {
+            edit_order(&visited, edit).map_err(|error| with_draft_named(&draft, error)).inspect(
+                |_| {
+                    // The run has the text now.
+                    let _ = std::fs::remove_file(&draft);
+                },
+            )
+        }
+    });
+    visited.finish(ordered)
+}
+
+/// Gives the run the edited prompt; returns what the person is told.
+fn edit_order(visited: &VisitedAgent<'_>, edit: PromptEdit) -> Result<String, Error> {
+    let (agent, text) = (edit.turn.agent.clone(), edit.text.clone());
+    let has_effect = |agent: &Agent| agent.asked_text(String::new()) == text;
+    match visited.order(&RunCommand::Edit(edit), has_effect)? {
+        OrderState::Taken | OrderState::Waiting => Ok(format!("{agent} is asked:\n\n{text}\n\n")),
+        OrderState::Refused => Err(Error::Usage(format!(
+            "{agent} continued in the meantime, so its prompt was not edited"
+        ))),
+    }
+}
+
+/// Has the person edit the prompt. Returns the edit and the file that holds it, or `None` if it is empty or as before.
+fn edit_in_editor(visited: &VisitedAgent<'_>) -> Result<Option<(PromptEdit, PathBuf)>, Error> {
+    let (run, agent) = visited.at_rest()?;
+    let turn = agent.turn_id();
+    let before = due_prompt(&visited.dir(), &run, &agent)?;
+    // Nothing else has this name, so what a failed edit has left stays.
+    let name = format!("edit-{}-{}.md", turn.stem(), Uuid::new_v4().simple());
+    let draft = visited.dir().path().join(name);
+    files::replace(&draft, before.as_bytes())?;
+    let failed = |error| Error::Io { doing: "start", path: "sh".into(), error };
+    let without_draft = |_: &Error| {
+        let _ = std::fs::remove_file(&draft);
+    };
+    let (editor, program) = editor(&draft).inspect_err(without_draft)?;
+    let status = program.run().map_err(failed).map_err(|error| with_draft_named(&draft, error))?;
+    let is_as_before =
+        || plain_file::read(&draft, MAX_LENGTH).is_ok_and(|now| now == before.as_bytes());
+    if !status.success() {
+        let editor = editor.display();
+        let why = Error::Usage(match status.code() {
+            Some(127) => format!("the editor `{editor}` was not found; set VISUAL or EDITOR"),
+            _ => format!("the editor `{editor}` ended with {status}, so nothing was changed"),
+        });
+        if is_as_before() {
+            let _ = std::fs::remove_file(&draft);
+            return Err(why);
+        }
+        return Err(with_draft_named(&draft, why));
+    }
+    let read = plain_file::read(&draft, MAX_LENGTH)
+        .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
+    let read = read.map_err(|error| Error::Io { doing: "read", path: draft.clone(), error });
+    let after = read.map_err(|error| with_draft_named(&draft, error))?;
+    let text = after.trim_end().to_owned();
+    if text.is_empty() || text == before.trim_end() {
+        let _ = std::fs::remove_file(&draft);
+        return Ok(None);
+    }
+    Ok(Some((PromptEdit { turn, text, is_late: false }, draft)))
+}
+
+/// Tells where the text of an edit is that has failed, and returns its error.
+fn with_draft_named(draft: &Path, error: Error) -> Error {
+    output::tell(&format!("the text is kept in {}", draft.display()));
+    error
+}
+
+/// Returns the person's editor, and the program for a file. Its words are those of a shell, as other programs read them.
+fn editor(file: &Path) -> Result<(OsString, ForegroundProgram), Error> {
+    let named = |name| std::env::var_os(name).filter(|value| !value.is_empty());
+    let named = ["VISUAL", "EDITOR"].into_iter().find_map(named);
+    if named.is_none() && !(stdin().is_terminal() && stdout().is_terminal()) {
+        let why = "no terminal for an editor; set VISUAL or EDITOR to an editor that does not need a terminal";
+        return Err(Error::Usage(why.to_owned()));
+    }
+    let editor = named.unwrap_or_else(|| USUAL_EDITOR.into());
+    let mut words = editor.clone();
+    words.push(" \"$@\"");
+    let arguments = vec!["-c".into(), words, "editor".into(), file.into()];
+    let program =
+        ForegroundProgram { program: "sh".into(), arguments, ..ForegroundProgram::default() };
+    Ok((editor, program))
 }

@@ -1,8 +1,6 @@
 //! `raymond workflow`: defines, starts, watches and lists programs.
 
-mod list;
-mod watch;
-
+use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::json;
@@ -12,16 +10,32 @@ use super::exit::{CliExitCode, Error};
 use super::{dry_run, output, run, start};
 use crate::actor::context::now;
 use crate::cli::args::workflows::{DefineArgs, WorkflowCommand};
+use crate::cli::args::{AllRunsArgs, OneRunArgs};
+use crate::cli::list::{ListedRun, all};
+use crate::cli::log::{follow, json_line};
+use crate::cli::runs_dir::with_dir;
+use crate::cli::summary::ClosingPlace;
+use crate::cli::table::TableCell;
 use crate::cli::target::defined_workflow;
-use crate::domain::printable::printable_line;
+use crate::cli::{summary, table};
+use crate::domain::agent::Agent;
+use crate::domain::event::{Event, ProgramAdvanced, Record};
+use crate::domain::fact::{Fact, FactChange};
+use crate::domain::printable::{one_line, printable, printable_line};
+use crate::domain::program_execution::{ProgramExecution, RequestBody, RequestStatus};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::program::interpreter::DEFINITION_LABEL;
 use crate::language::program::read::read;
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
-use crate::runtime::{self, Workflow, directories};
+use crate::plugin::sentence::{moment, sentence};
+use crate::plugin::styled::TextTone;
+use crate::runtime;
+use crate::runtime::{Workflow, directories};
 use crate::store::capture::WorkflowCapture;
-use crate::store::dataspace::{Dataspace, DefinedProgram, FactStatement};
+use crate::store::dataspace::{Dataspace, DefinedProgram, FactStatement, ProgramListing};
+use crate::store::record;
+use crate::store::snapshot::{RunView, load_view};
 
 /// Runs `raymond workflow`.
 ///
@@ -31,8 +45,8 @@ pub fn workflow(command: WorkflowCommand) -> Result<CliExitCode, Error> {
     match command {
         WorkflowCommand::Define(args) => define(&args),
         WorkflowCommand::Start(args) => begin(&args),
-        WorkflowCommand::Watch(args) => watch::watch(&args),
-        WorkflowCommand::List(args) => list::list(&args),
+        WorkflowCommand::Watch(args) => watch(&args),
+        WorkflowCommand::List(args) => list(&args),
     }
 }
 
@@ -117,9 +131,263 @@ fn program_at(path: &Path) -> Result<Workflow, Error> {
 fn unknown(space: &Dataspace, name: &str) -> String {
     let all = space.all_defined().unwrap_or_default();
     let names = all.defined.iter().map(|defined| defined.name.as_str());
-    let hint = match crate::language::hint::closest(name, names) {
+    let hint = match crate::language::diagnostic::closest(name, names) {
         Some(similar) => format!("did you mean {similar}?"),
         None => "define one with `raymond workflow define FILE`, or name a file".to_owned(),
     };
     format!("{name}: there is no such file, and no program of that name is defined; {hint}")
+}
+
+// `raymond workflow list`: the runs of programs; as JSON also the programs that were defined.
+
+fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
+    let root = args.dir.root();
+    let ProgramListing { defined, warnings } = Dataspace::of(&root).all_defined()?;
+    for warning in &warnings {
+        output::warn(warning);
+    }
+    let runs: Vec<ListedRun> = all(&root)?
+        .into_iter()
+        .filter(|run| run.view.as_ref().is_ok_and(|view| !view.run.definitions.is_empty()))
+        .collect();
+    if args.json {
+        return output::print_json(&json!({
+            "definitions": defined.iter().map(definition).collect::<Vec<_>>(),
+            "runs": runs.iter().map(run).collect::<Vec<_>>(),
+        }));
+    }
+    let mut lines = Vec::new();
+    if !runs.is_empty() {
+        let head = ["run", "status", "program", "state", ""];
+        lines.push(head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec());
+    }
+    lines.extend(runs.iter().flat_map(rows));
+    let shown = table::print(table::lines(&lines))?;
+    if runs.is_empty() {
+        output::tell("no runs of programs; start one: raymond workflow start FILE --id NAME");
+    }
+    output::tell("`raymond` lists the defined programs");
+    Ok(shown)
+}
+
+fn definition(one: &DefinedProgram) -> serde_json::Value {
+    json!({ "name": one.name, "label": one.label, "file": one.file, "program": one.program, "at": one.at })
+}
+
+fn run(ListedRun { id, view, .. }: &ListedRun) -> serde_json::Value {
+    let Ok(view) = view else { return json!({ "run": id }) };
+    let executions: Vec<_> = view
+        .run
+        .agents
+        .values()
+        .filter_map(|agent| Some((agent, agent.program()?)))
+        .map(|(agent, own)| {
+            json!({
+                "agent": agent.id,
+                "name": own.name,
+                "label": own.label,
+                "state": &*own.position.current,
+                "awaiting": awaiting(own),
+            })
+        })
+        .collect();
+    json!({
+        "run": id,
+        "status": table::word(view),
+        "programs": names(view),
+        "executions": executions,
+        "total_cost_usd": view.run.total_cost_usd,
+    })
+}
+
+/// Returns a row for each live execution of a program; a single row for a run without any.
+fn rows(ListedRun { id, view, .. }: &ListedRun) -> Vec<Vec<TableCell>> {
+    let Ok(view) = view else { return Vec::new() };
+    let word = table::word(view);
+    let row = |program: &str, state: &str, waits: String| -> Vec<TableCell> {
+        let status = TableCell::of(table::tone(word), word);
+        vec![
+            id.to_string().into(),
+            status,
+            program.to_owned().into(),
+            state.to_owned().into(),
+            waits.into(),
+        ]
+    };
+    let of_execution = |own: &ProgramExecution| {
+        let waits = awaiting(own).map(|what| format!("waits for {}", one_line(what)));
+        row(&own.name, &own.position.current, waits.unwrap_or_default())
+    };
+    let rows: Vec<_> =
+        view.run.agents.values().filter_map(Agent::program).map(of_execution).collect();
+    if rows.is_empty() { vec![row(&names(view).join(", "), "", String::new())] } else { rows }
+}
+
+fn names(view: &RunView) -> Vec<&str> {
+    view.run.definitions.values().map(|own| own.name.as_str()).collect()
+}
+
+fn awaiting(own: &ProgramExecution) -> Option<&str> {
+    own.position.wait.as_ref().map(|wait| wait.awaiting.as_str())
+}
+
+// `raymond workflow watch`: the records of programs as forms, with requests and answers.
+
+fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
+    let root = args.dir.root();
+    let id = run::chosen(&args.named, &root)?;
+    let goes_on = follow(&root, &id, true, |line| {
+        let record = record::decode(line)?;
+        if args.json {
+            return Ok(is_shown(&record.event).then(|| json_line(&record)));
+        }
+        Ok(shown(&record).map(|text| printable(&format!("{}  {text}", moment(record.at)))))
+    })?;
+    if !goes_on {
+        return Ok(CliExitCode::Success);
+    }
+    let view = load_view(&root, &id)?;
+    if !args.json {
+        output::tell(&with_dir(&summary::closing(&view.run, ClosingPlace::Alone), &root, &id));
+        if let Some(refused) = summary::refused_tools(&view.run) {
+            output::tell(&refused);
+        }
+    }
+    Ok(CliExitCode::of(&view.run))
+}
+
+/// Returns whether a record is shown: those of programs, and those that end them.
+fn is_shown(event: &Event) -> bool {
+    matches!(
+        event,
+        Event::RunStarted(_)
+            | Event::RunResumed { .. }
+            | Event::RunPaused { .. }
+            | Event::AgentFailed(_)
+            | Event::AgentParked(_)
+            | Event::ProgramDefined(_)
+            | Event::ProgramStarted(_)
+            | Event::ProgramAdvanced(_)
+            | Event::ProgramLogged(_)
+            | Event::RoleRequested(_)
+            | Event::RoleResponded(_)
+            | Event::RoleDelegated(_)
+            | Event::FactsSeen { .. }
+    )
+}
+
+/// Formats a record as a form, with its text below.
+fn shown(record: &Record) -> Option<String> {
+    let text = match &record.event {
+        Event::ProgramDefined(event) => {
+            format!("(workflow-definition {} :program {})", atom(&event.name), event.program)
+        }
+        Event::ProgramStarted(event) => {
+            let branch = event.branch.as_ref();
+            let branch =
+                branch.map_or(String::new(), |branch| format!(" :branch {}", atom(branch)));
+            let (name, label) = (atom(&event.name), atom(&event.label));
+            let context: Vec<String> = event
+                .context
+                .iter()
+                .filter(|(_, text)| !text.is_empty())
+                .map(|(key, text)| format!("({} {})", atom(key), quoted(text)))
+                .collect();
+            let context = if context.is_empty() {
+                String::new()
+            } else {
+                format!(" :context ({})", context.join(" "))
+            };
+            format!(
+                "(workflow-instance {} :definition {name} :label {label}{branch}{context})",
+                event.turn.agent
+            )
+        }
+        Event::ProgramAdvanced(event) => advanced(event),
+        Event::ProgramLogged(event) => {
+            let level = if event.warning { " :level warning" } else { "" };
+            format!("(workflow/log {}{level} {})", event.turn.agent, quoted(&event.text))
+        }
+        Event::RoleRequested(event) => {
+            let head = format!(
+                "(agent-request {} :to {})",
+                atom(&event.request.id),
+                atom(&event.request.role)
+            );
+            match &event.request.body {
+                RequestBody::Prompt(task) => form_with_text(&head, &task.prompt),
+                RequestBody::Folder { folder, start, input } => {
+                    let folder =
+                        folder.as_ref().map_or(String::new(), |folder| format!("{folder}/"));
+                    form_with_text(&format!("{head} runs {folder}{start}"), input)
+                }
+            }
+        }
+        Event::RoleResponded(event) => {
+            let (status, text) = match &event.response {
+                RequestStatus::Pending => ("pending", ""),
+                RequestStatus::Answer(text) => ("answered", &**text),
+                RequestStatus::Failed(why) => ("failed", why.as_str()),
+            };
+            let id = atom(&event.request);
+            let head =
+                format!("(agent-response {id} :status {status} :cost {})", event.cost.amount);
+            form_with_text(&head, text)
+        }
+        Event::FactsSeen { changes } => {
+            changes.iter().map(fact).collect::<Vec<_>>().join("\n                          ")
+        }
+        event if is_shown(event) => sentence(record),
+        _ => return None,
+    };
+    Some(text)
+}
+
+fn advanced(event: &ProgramAdvanced) -> String {
+    let progress = &event.progress;
+    let status = serde_json::to_value(progress.status).unwrap_or_default();
+    let mut text = format!(
+        "(workflow/state {} :state {} :status {}",
+        event.turn.agent,
+        atom(&progress.state),
+        status.as_str().unwrap_or_default()
+    );
+    if let Some(awaiting) = &progress.awaiting {
+        let _ = write!(text, " :awaiting {}", quoted(awaiting));
+    }
+    if let Some(iteration) = progress.iteration {
+        let _ = write!(text, " :iteration {iteration}");
+    }
+    text + ")"
+}
+
+fn fact(change: &FactChange) -> String {
+    match change {
+        FactChange::Asserted(Fact { label, key, value, .. }) => {
+            format!("(assert {} :key {} :value {})", atom(label), atom(key), quoted(value))
+        }
+        FactChange::Retracted { label, key } => {
+            format!("(retract {} :key {})", atom(label), atom(key))
+        }
+    }
+}
+
+/// Formats a form with a text below it.
+fn form_with_text(head: &str, text: &str) -> String {
+    let mut shown = head.to_owned();
+    for line in text.lines() {
+        shown.push_str("\n    ");
+        shown.push_str(line);
+    }
+    shown
+}
+
+/// Formats a text for a form: without quotes if it needs none.
+fn atom(text: &str) -> String {
+    let plain = |c: char| !c.is_whitespace() && !"()\";~@:".contains(c);
+    if !text.is_empty() && text.chars().all(plain) { text.to_owned() } else { quoted(text) }
+}
+
+fn quoted(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n"))
 }

@@ -8,27 +8,31 @@
 //! deadline at most. When its restarts are used up, the run continues without it. If it is required, this actor stops,
 //! and the run pauses.
 
-mod answers;
-mod lifecycle;
-mod pipe;
-mod plugin_handle;
-mod plugin_line;
-
 use std::collections::BTreeMap;
+use std::future::Future;
+use std::pin::Pin;
+use std::time::Duration;
 
-use actix::{Actor, ActorContext, Context, Handler, Message, ResponseFuture};
+use actix::{Actor, ActorContext, AsyncContext, Context, Handler, Message, ResponseFuture};
+use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::oneshot;
+use tokio::time::timeout;
 
 use self::pipe::{PluginLine, PluginOutbox};
-pub use self::plugin_handle::{GRACE, PluginExit, PluginHandle, PluginSpawner, SpawnedPlugin};
-use self::plugin_line::WarnOnce;
+use crate::actor::context::now;
 use crate::actor::message::{Consult, FinishPublishing, Published};
-use crate::domain::consult::{ConsultVerdict, Consultation};
+use crate::domain::consult::{ConsultVerdict, Consultation, StopScope};
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
-use crate::domain::protocol::{HostMessage, PluginHello};
+use crate::domain::protocol::{
+    HookPoint, HostHello, HostMessage, PluginHello, PluginMessage, VERSION,
+};
 use crate::domain::settings::PlugIn;
-use crate::domain::time::Timestamp;
+use crate::domain::supervision::{RestartPolicy, next_restart};
+use crate::domain::time::{Timestamp, format_duration};
+use crate::plugin::external::pipe::{PluginLineError, PluginLineErrorKind, WarnOnce, listen, read};
+
+mod pipe;
 
 /// The actor of a program.
 pub struct ExternalPlugin {
@@ -202,7 +206,7 @@ impl Handler<FinishPublishing> for ExternalPlugin {
         if let PluginStatus::Up(up) = std::mem::replace(&mut self.state, PluginStatus::Gone) {
             self.finishing = Some(done);
             send(&up.outbox, &HostMessage::Finish);
-            lifecycle::close(up.outbox, up.written, up.closed);
+            close(up.outbox, up.written, up.closed);
         }
         Box::pin(async move {
             let _ = finished.await;
@@ -232,5 +236,381 @@ impl Handler<PluginEnded> for ExternalPlugin {
 
     fn handle(&mut self, PluginEnded(end): PluginEnded, ctx: &mut Self::Context) {
         self.ended(&end, ctx);
+    }
+}
+
+// Questions and answers: the program is asked once it is ready, and its answers are handed on.
+
+impl ExternalPlugin {
+    /// Sends a question to a program that runs and has said hello; otherwise the question waits for one.
+    fn ask(&mut self, id: u64) {
+        let PluginStatus::Up(up) = &self.state else { return };
+        let (Some(hello), Some(pending)) = (&up.hello, self.questions.get(&id)) else { return };
+        if hello.consult.contains(&HookPoint::of(&pending.question)) {
+            send(&up.outbox, &HostMessage::Consult { id, question: &pending.question });
+        } else if let Some(pending) = self.questions.remove(&id) {
+            let _ = pending.answer.send(ConsultVerdict::Proceed);
+        }
+    }
+
+    /// Sends all questions that wait.
+    fn ask_all(&mut self) {
+        let waiting: Vec<u64> = self.questions.keys().copied().collect();
+        for id in waiting {
+            self.ask(id);
+        }
+    }
+
+    /// Gives up on a question that the program cannot answer.
+    fn give_up_on(&mut self, id: u64, why: &str) {
+        if let Some(pending) = self.questions.remove(&id) {
+            let _ = pending.answer.send(self.without_an_answer(why));
+        }
+    }
+
+    fn without_an_answer(&self, why: &str) -> ConsultVerdict {
+        if self.plugin.required {
+            ConsultVerdict::Stop {
+                reason: format!("it is required, and {why}"),
+                scope: StopScope::Run,
+            }
+        } else {
+            ConsultVerdict::Proceed
+        }
+    }
+
+    fn answered(&mut self, id: u64, verdict: ConsultVerdict) -> Result<(), PluginLineError> {
+        let Some(pending) = self.questions.remove(&id) else {
+            let text = format!("answered the question {id}, which waits for no answer");
+            return Err(PluginLineError { kind: PluginLineErrorKind::Unasked, text, id: None });
+        };
+        let _ = pending.answer.send(verdict);
+        Ok(())
+    }
+
+    /// Takes a line of the program.
+    fn hear(&mut self, line: PluginLine) -> Result<(), PluginLineError> {
+        match read(line)? {
+            PluginMessage::Hello(hello) => {
+                if let PluginStatus::Up(up) = &mut self.state {
+                    up.hello = Some(hello);
+                }
+                self.ask_all();
+                Ok(())
+            }
+            PluginMessage::Verdict(answer) => {
+                let id = answer.id;
+                match answer.verdict.verdict(now()) {
+                    Ok(verdict) => self.answered(id, verdict),
+                    Err(why) => Err(PluginLineError {
+                        kind: PluginLineErrorKind::Answer,
+                        text: format!("gave an answer that cannot be understood: {why}"),
+                        id: Some(id),
+                    }),
+                }
+            }
+        }
+    }
+
+    /// Handles a useless line, besides warning of it.
+    fn on_flaw(&mut self, flaw: &PluginLineError, ctx: &mut Context<Self>) {
+        let PluginStatus::Up(up) = &mut self.state else { return };
+        up.complaints.about(&self.plugin.name, flaw);
+        if let Some(id) = flaw.id {
+            self.give_up_on(id, "its answer cannot be understood");
+        }
+        if flaw.kind == PluginLineErrorKind::Version {
+            up_as_onlooker(&mut self.state);
+            self.ask_all();
+            if self.plugin.required {
+                self.be_gone("speaks another version of the protocol", ctx);
+            }
+        }
+    }
+}
+
+/// Marks a program whose greeting is not understood: it is told things, but not asked.
+fn up_as_onlooker(state: &mut PluginStatus) {
+    if let PluginStatus::Up(up) = state {
+        up.hello = Some(PluginHello { version: 0, consult: Vec::new() });
+    }
+}
+
+// The life of a plug-in process: its start and hello, its restarts, its end.
+
+/// The time to wait for the last output of a program that has ended: another may hold its pipes.
+const PIPE_GRACE: Duration = Duration::from_millis(500);
+
+impl ExternalPlugin {
+    /// Starts the process.
+    fn launch(&mut self, ctx: &mut Context<Self>) {
+        if !matches!(self.state, PluginStatus::Down) {
+            return;
+        }
+        let started = self.spawn.spawn();
+        let first = self.ready.take();
+        match (started, first) {
+            (Ok(program), first) => {
+                if let Some(ready) = first {
+                    let _ = ready.send(Ok(()));
+                }
+                self.starts += 1;
+                self.state = PluginStatus::Up(self.greet(program, ctx));
+            }
+            (Err(error), Some(ready)) => {
+                self.state = PluginStatus::Gone;
+                let _ = ready.send(Err(error.to_string()));
+            }
+            (Err(error), None) => {
+                let end = PluginExit { well: false, how: format!("cannot be started: {error}") };
+                self.ended(&end, ctx);
+            }
+        }
+    }
+
+    /// Says hello to a program, and listens to it from now on.
+    fn greet(&self, program: SpawnedPlugin, ctx: &mut Context<Self>) -> RunningPlugin {
+        let SpawnedPlugin { stdin, stdout, stderr, life } = program;
+        let (outbox, written) = PluginOutbox::open(stdin);
+        let hello = HostMessage::Hello(HostHello {
+            version: VERSION,
+            run: &self.position.run,
+            plugin: &self.plugin.name,
+            journal: &self.position.journal,
+            seq: self.position.seq,
+            total_cost_usd: self.position.total_cost,
+            start: self.starts,
+        });
+        send(&outbox, &hello);
+        let (start, own) = (self.starts, ctx.address());
+        let reading_stdout = actix::spawn(async move {
+            let hear =
+                async |line| own.send(PluginLineReceived { start, line }).await.unwrap_or(false);
+            listen(stdout, hear).await;
+        });
+        let name = self.plugin.name.clone();
+        let reading_stderr = actix::spawn(async move {
+            let mut stderr_limiter = StderrLimiter::default();
+            let pass_on = async |line| {
+                let PluginLine::Whole(line) = line else { return false };
+                let shown = stderr_limiter.shown(&line, now());
+                if let Some(text) = &shown {
+                    tracing::warn!("the plug-in {name} says: {text}");
+                }
+                shown.is_some()
+            };
+            listen(stderr, pass_on).await;
+        });
+        let (closed, stdin_closed) = oneshot::channel();
+        let own = ctx.address();
+        actix::spawn(async move {
+            let end = accompany(life, stdin_closed).await;
+            for mut reading in [reading_stdout, reading_stderr] {
+                if timeout(PIPE_GRACE, &mut reading).await.is_err() {
+                    reading.abort();
+                }
+            }
+            let _ = own.send(PluginEnded(end)).await;
+        });
+        RunningPlugin {
+            outbox,
+            written,
+            closed,
+            hello: None,
+            complaints: WarnOnce::default(),
+            missed: 0,
+        }
+    }
+
+    /// Handles the program's end: it is started again if its policy says so and it has restarts left.
+    fn ended(&mut self, end: &PluginExit, ctx: &mut Context<Self>) {
+        if let Some(finishing) = self.finishing.take() {
+            if !end.well {
+                tracing::warn!(
+                    "the plug-in {} {} at the end of the run",
+                    self.plugin.name,
+                    end.how
+                );
+            }
+            let _ = finishing.send(());
+            return;
+        }
+        if matches!(self.state, PluginStatus::Gone) {
+            return;
+        }
+        self.state = PluginStatus::Down;
+        let supervision = self.plugin.supervision();
+        let restart = match (supervision.restart, end.well) {
+            (RestartPolicy::Temporary, _) | (RestartPolicy::Transient, true) => false,
+            (RestartPolicy::Transient, false) | (RestartPolicy::Permanent, _) => true,
+        };
+        if !restart {
+            return self.be_gone(&end.how, ctx);
+        }
+        let at = now();
+        match next_restart(&self.restarts, &supervision, at, chance(at)) {
+            Err(because) => self.be_gone(&format!("{}, {because}", end.how), ctx),
+            Ok(due) => {
+                let wait = due.since(at);
+                let (name, how) = (&self.plugin.name, &end.how);
+                tracing::warn!(
+                    "the plug-in {name} {how}; raymond restarts it in {}",
+                    format_duration(wait)
+                );
+                self.restarts.retain(|&earlier| at.since(earlier) < supervision.period_ms);
+                self.restarts.push(at);
+                ctx.run_later(Duration::from_millis(wait), Self::launch);
+            }
+        }
+    }
+}
+
+/// Lets a program read all lines that were sent, as long as it does, and closes its stdin; its watcher does the
+/// rest.
+fn close(outbox: PluginOutbox, written: oneshot::Receiver<()>, closed: oneshot::Sender<()>) {
+    drop(outbox);
+    actix::spawn(async move {
+        let _ = timeout(GRACE, written).await;
+        let _ = closed.send(());
+    });
+}
+
+/// Returns a number from 0 up to 1 that spreads restarts in time.
+fn chance(now: Timestamp) -> f64 {
+    f64::from(u32::try_from(now.0 % 1000).unwrap_or(0)) / 1000.0
+}
+
+// The process of a plug-in and its pipes.
+//
+// The spawner is passed in, because this room starts no process.
+//
+// The stderr of a program, passed on to people within limits.
+
+/// The time a program may take to end after its stdin was closed.
+pub const GRACE: Duration = Duration::from_secs(2);
+
+/// The time it may take after it was asked to end.
+const LAST_GRACE: Duration = Duration::from_millis(500);
+
+/// Starts the program of a plug-in.
+pub trait PluginSpawner: Send {
+    /// Starts it, on the thread that asks.
+    ///
+    /// # Errors
+    /// The error of the system.
+    fn spawn(&self) -> std::io::Result<SpawnedPlugin>;
+}
+
+/// A program that has been started.
+pub struct SpawnedPlugin {
+    /// The input of the program.
+    pub stdin: Box<dyn AsyncWrite + Unpin>,
+    /// The messages of the program.
+    pub stdout: Box<dyn AsyncRead + Unpin>,
+    /// The text of the program for people.
+    pub stderr: Box<dyn AsyncRead + Unpin>,
+    /// Its process.
+    pub life: Box<dyn PluginHandle>,
+}
+
+/// The process of a program. When this is dropped, it ends.
+pub trait PluginHandle {
+    /// Waits for its end. May be dropped and called again.
+    fn exited(&mut self) -> Pin<Box<dyn Future<Output = PluginExit> + '_>>;
+    /// Asks it to end.
+    fn terminate(&self);
+    /// Ends it at once.
+    fn kill(&self);
+}
+
+/// The exit of a program.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PluginExit {
+    /// True if it ended by itself, and without an error.
+    pub well: bool,
+    /// The description for people: `exited with code 3`.
+    pub how: String,
+}
+
+/// Stays with a process until it has ended. After `stdin_closed` tells that its stdin is, it has its grace; then
+/// it is asked to end; then it is killed.
+async fn accompany(
+    mut life: Box<dyn PluginHandle>,
+    stdin_closed: oneshot::Receiver<()>,
+) -> PluginExit {
+    tokio::select! {
+        end = life.exited() => return end,
+        _ = stdin_closed => {}
+    }
+    if let Ok(end) = timeout(GRACE, life.exited()).await {
+        return end;
+    }
+    life.terminate();
+    if let Ok(end) = timeout(LAST_GRACE, life.exited()).await {
+        return end;
+    }
+    life.kill();
+    life.exited().await
+}
+
+/// The maximum number of lines shown a minute.
+const MAX_LINES_A_MINUTE: u32 = 20;
+
+/// The maximum number of characters shown of a line.
+const MAX_LINE_CHARS: usize = 1000;
+
+const MINUTE_MS: u64 = 60 * 1000;
+
+/// The number of lines within the current minute.
+#[derive(Debug, Default)]
+struct StderrLimiter {
+    since: Timestamp,
+    lines: u32,
+}
+
+impl StderrLimiter {
+    /// Returns the text to show for a line, if any.
+    fn shown(&mut self, line: &[u8], now: Timestamp) -> Option<String> {
+        let text = String::from_utf8_lossy(line);
+        let text = text.trim_end();
+        if text.is_empty() {
+            return None;
+        }
+        if now.since(self.since) >= MINUTE_MS {
+            *self = Self { since: now, lines: 0 };
+        }
+        self.lines = self.lines.saturating_add(1);
+        match self.lines {
+            ..=MAX_LINES_A_MINUTE => Some(start_of(text, MAX_LINE_CHARS)),
+            more if more == MAX_LINES_A_MINUTE + 1 => {
+                Some("(it says more than is shown within a minute)".to_owned())
+            }
+            _ => None,
+        }
+    }
+}
+
+/// Returns the start of a text that may be long.
+fn start_of(text: &str, characters: usize) -> String {
+    match text.char_indices().nth(characters) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod stderr_limiter_tests {
+    use super::*;
+
+    #[test]
+    fn flood_is_suppressed_until_next_minute() {
+        let mut chatter = StderrLimiter::default();
+        let now = Timestamp(1_000_000);
+        let shown = (0..1000).filter_map(|_| chatter.shown(b"hm\n", now)).count();
+        assert_eq!(shown, 21);
+        assert_eq!(chatter.shown(b"again", now.plus(MINUTE_MS)).as_deref(), Some("again"));
+        let long = chatter.shown("é".repeat(5000).as_bytes(), now).unwrap_or_default();
+        assert_eq!(long.chars().count(), MAX_LINE_CHARS + 1);
+        assert_eq!(chatter.shown(b" \n", now), None);
     }
 }

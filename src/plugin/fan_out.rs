@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
 use crate::actor::registry::{AgentActivity, AgentView, EndedTally, FanOutKey};
+use crate::domain::agent_status::WaitReason;
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
-use crate::domain::wait_reason::WaitReason;
 
 /// The number of agents above which a fan-out is shown as one.
-pub use crate::domain::tree::fold::FAMILY_FOLD_SIZE;
+pub use crate::domain::tree::FAMILY_FOLD_SIZE;
 
 /// The least number of ended agents that an estimate needs.
 const MIN_ENDED: usize = 3;

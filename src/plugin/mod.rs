@@ -5,12 +5,10 @@
 //! Each receives every record after it is committed. They run on a thread of their own, so a slow terminal or disk
 //! delays nothing else.
 
-pub mod columns;
 pub mod console;
 pub mod debug;
 pub mod external;
 pub mod fan_out;
-pub mod line_choice;
 pub mod notify;
 pub mod schema;
 pub mod screen;

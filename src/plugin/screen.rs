@@ -3,25 +3,23 @@
 //! It stays calm: a headline, a line for each fan-out of many, the agents that run or need someone, as many as fit, and
 //! a line for the rest. Of a fan-out of many, those that wait for their turn are only counted.
 
-mod headline;
-pub mod window_status;
-
 use std::sync::Arc;
 
-use console::measure_text_width;
+use console::{measure_text_width, truncate_str};
 
-use super::columns::{UNCUT, line, widest, widths};
 use super::fan_out::{
     ActivityCounts, ActivityKind, FanOutEstimate, FanOutProgress, FanOutRates, FanOuts, left_text,
     rate_text,
 };
-use super::sentence::wait::{execution_sentence, wait_sentence};
-use super::styled::{StyledLine, TextTone};
+use super::sentence::{execution_sentence, wait_sentence};
+use super::styled::{StyledLine, TextTone, UNCUT, line, widest, widths};
 use crate::actor::registry::{AgentActivity, AgentView, FanOutKey};
+use crate::domain::agent_status::WaitReason;
 use crate::domain::money::Usd;
 use crate::domain::run::RunStatus;
 use crate::domain::time::Timestamp;
-use crate::domain::wait_reason::WaitReason;
+use crate::plugin::sentence::date;
+use crate::plugin::terminal::ShownProgress;
 
 /// The most rows of agents.
 const MAX_AGENT_ROWS: usize = 12;
@@ -71,7 +69,7 @@ impl RunPicture<'_> {
     /// Returns the rows for a terminal of that many rows and columns.
     pub fn rows(self, (height, width): (u16, u16)) -> Vec<StyledLine> {
         let (height, width) = (usize::from(height), usize::from(width).saturating_sub(1));
-        let mut rows = vec![headline::fitted(self, width)];
+        let mut rows = vec![fitted(self, width)];
         rows.extend(self.fan_out_rows((height / 3).clamp(1, MAX_FAN_OUT_ROWS), width));
         let room = height.saturating_sub(rows.len() + 2).clamp(1, MAX_AGENT_ROWS);
         rows.extend(self.agent_rows(room, width));
@@ -272,5 +270,130 @@ pub fn clock(millis: u64) -> String {
     }
 }
 
+// The headline of the live view: as many details as fit, so that progress, cost and time are always there. Pure.
+
+/// The details of the headline.
+#[derive(Debug, Clone, Copy)]
+struct HeadlineDetails {
+    /// The widest name of the run.
+    name: usize,
+    /// True for the cost that is foreseen.
+    has_foreseen_cost: bool,
+    /// The kinds of agents that do not run: the queued ones are the first, those that wait for others the second.
+    idle_kinds: u8,
+    /// True for the limit of the cost.
+    has_budget: bool,
+}
+
+/// The details from the most to the fewest.
+const LEVELS: [HeadlineDetails; 7] = {
+    let all = HeadlineDetails {
+        name: usize::MAX,
+        has_foreseen_cost: true,
+        idle_kinds: 2,
+        has_budget: true,
+    };
+    let spent = HeadlineDetails { has_foreseen_cost: false, ..all };
+    let queued = HeadlineDetails { idle_kinds: 1, ..spent };
+    let running = HeadlineDetails { idle_kinds: 0, ..spent };
+    let short = HeadlineDetails { name: 20, ..running };
+    let shorter = HeadlineDetails { name: 12, ..running };
+    [all, spent, queued, running, short, shorter, HeadlineDetails { has_budget: false, ..shorter }]
+};
+
+/// Returns the headline with as many details as fit into a width.
+fn fitted(picture: RunPicture<'_>, width: usize) -> StyledLine {
+    let drawn = LEVELS.into_iter().map(|details| headline_line(picture, details));
+    first_that_fits(drawn, |line| line.width() <= width)
+}
+
+fn headline_line(picture: RunPicture<'_>, details: HeadlineDetails) -> StyledLine {
+    let RunHeadline { run, since, spent, budget, status, limited_until } = picture.headline;
+    let (live, ended) = picture.fan_outs.sum();
+    let queued = if details.idle_kinds > 0 { live.queued } else { 0 };
+    let waiting = if details.idle_kinds > 1 { live.waiting } else { 0 };
+    let live = ActivityCounts { queued, waiting, ..live };
+    let running = if live.running == 0 { Some("0 running".to_owned()) } else { None };
+    let finished = ended.ended - ended.failed;
+    let finished = (finished > 0).then(|| format!("{finished} finished"));
+    let counts: Vec<String> = running.into_iter().chain(live.words()).chain(finished).collect();
+    let mut head = StyledLine::of(TextTone::Strong, &truncate_str(run, details.name, "…"))
+        .with(TextTone::Plain, &format!(" · {}", counts.join(", ")));
+    if ended.failed > 0 {
+        head.push(TextTone::Plain, ", ");
+        head.push(TextTone::Bad, &format!("{} failed", ended.failed));
+    }
+    let budget = budget.filter(|_| details.has_budget);
+    let budget = budget.map(|budget| format!(" of {budget}")).unwrap_or_default();
+    let foreseen = picture.fan_outs.cost_to_come().filter(|_| details.has_foreseen_cost);
+    let foreseen = foreseen.map(|more| format!(", about {} in all", spent.saturating_add(more)));
+    let foreseen = foreseen.unwrap_or_default();
+    let time = clock(picture.now.since(*since));
+    head.push(TextTone::Plain, &format!(" · {spent}{budget}{foreseen} · {time}"));
+    match (status, limited_until.filter(|&until| until > picture.now)) {
+        (RunStatus::Paused, _) => head.push(TextTone::Warning, " · pausing"),
+        (_, Some(until)) => {
+            let text = format!(" · usage limit, continues {}", date(until));
+            head.push(TextTone::Warning, &text);
+        }
+        _ => {}
+    }
+    head
+}
+
+// The title and the progress of a run, for what a terminal shows outside its text. Pure.
+
+/// The status of a run in a window's title, tab or task bar.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WindowStatus {
+    /// The title.
+    pub title: String,
+    /// The progress.
+    pub progress: ShownProgress,
+}
+
+impl WindowStatus {
+    /// Returns the status of a run with these agents. Of a single agent nobody knows how far it is.
+    pub fn of(run: &str, agents: &FanOuts) -> Self {
+        let (live, ended) = agents.sum();
+        let all = live.running + live.queued + live.waiting + live.for_person + ended.ended;
+        let percent = (all > 1).then(|| ended.ended * 100 / all);
+        let share = percent.map(|percent| format!(" · {percent}%")).unwrap_or_default();
+        let percent = percent.and_then(|percent| u64::try_from(percent).ok());
+        let (needs, progress) = match (live.for_person, percent) {
+            (0, None) => ("", ShownProgress::Busy),
+            (0, Some(percent)) => ("", ShownProgress::Percent(percent)),
+            (_, percent) => (" · needs you", ShownProgress::NeedsSomeone(percent.unwrap_or(0))),
+        };
+        Self { title: format!("raymond {run}{share}{needs}"), progress }
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod window_status_tests {
+    use super::*;
+    use crate::actor::registry::{EndedTally, FanOutKey};
+    use crate::plugin::fan_out::{ActivityCounts, FanOutProgress};
+
+    #[test]
+    fn status_says_how_far_a_run_is_and_whether_it_needs_somebody() {
+        let status = |live: ActivityCounts, ended: usize| {
+            let ended = EndedTally { ended, ..EndedTally::default() };
+            let mut progress = FanOutProgress::default();
+            (progress.live, progress.ended) = (live, ended);
+            let agents = FanOuts([(FanOutKey { depth: 0, began: None }, progress)].into());
+            let WindowStatus { title, progress } = WindowStatus::of("r", &agents);
+            (title, progress)
+        };
+        let running = ActivityCounts { running: 1, ..ActivityCounts::default() };
+        assert_eq!(status(running, 0), ("raymond r".to_owned(), ShownProgress::Busy));
+        let share = ("raymond r · 75%".to_owned(), ShownProgress::Percent(75));
+        assert_eq!(status(running, 3), share);
+        let asking = ActivityCounts { for_person: 1, ..running };
+        let needs = ("raymond r · 50% · needs you".to_owned(), ShownProgress::NeedsSomeone(50));
+        assert_eq!(status(asking, 2), needs);
+    }
+}

@@ -1,19 +1,28 @@
 //! A record as one line for people, in `raymond run` on a pipe and in `raymond log`.
 
-mod command;
-mod fork;
-mod program;
-pub mod wait;
+use std::collections::BTreeMap;
 
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-use crate::domain::event::{Event, Record, StepFinished, TurnFailed};
-use crate::domain::id::{Folder, StateName};
-use crate::domain::printable::{joined_lines, one_line};
+use crate::domain::activity::Activity;
+use crate::domain::agent::Agent;
+use crate::domain::agent_status::WaitReason;
+use crate::domain::approval::PendingApproval;
+use crate::domain::body_command::BodyCommand;
+use crate::domain::event::{
+    AgentHold, Event, GraphAdvanced, JoinBegun, JoinFinished, LanguageAdvanced, NextAction,
+    ProgramAdvanced, ProgramStatus, Record, RunCommand, StepFinished, TurnFailed,
+};
+use crate::domain::fact::{Fact, FactChange};
+use crate::domain::host::{HostName, PlacedAgent};
+use crate::domain::id::{Folder, StateKind, StateName};
+use crate::domain::join::{Join, JoinCondition, JoinOutcome, JoinTally};
+use crate::domain::printable::{flat, joined_lines, one_line, printable_line};
+use crate::domain::program_execution::{RequestBody, RequestStatus};
 use crate::domain::refusal::headline;
 use crate::domain::retry::RetriedAgent;
-use crate::domain::settings::{AnswererKind, Settings};
+use crate::domain::settings::{AnswererKind, ForkGroup, Settings, agent_count};
 use crate::domain::time::{Timestamp, seconds};
 use crate::domain::transition::Transition;
 use crate::domain::turn::FailureCause;
@@ -54,16 +63,16 @@ fn event_sentence(record: &Record) -> String {
             one_line(&event.transition.to_string()),
             event.cost.amount
         ),
-        Event::GraphAdvanced(event) => wait::advanced(event, folder),
-        Event::ProgramAdvanced(event) => program::advanced(event, folder),
-        Event::LanguageAdvanced(event) => wait::language_advanced(event, folder),
+        Event::GraphAdvanced(event) => graph_advanced(event, folder),
+        Event::ProgramAdvanced(event) => program_advanced(event, folder),
+        Event::LanguageAdvanced(event) => language_advanced(event, folder),
         Event::ProgramDefined(_)
         | Event::ProgramStarted(_)
         | Event::ProgramLogged(_)
         | Event::RoleRequested(_)
         | Event::RoleResponded(_)
         | Event::RoleDelegated(_)
-        | Event::FactsSeen { .. } => program::sentence(record),
+        | Event::FactsSeen { .. } => program_sentence(record),
         Event::QuestionAnswered(event) => format!(
             "{}  {}: answered {}{}",
             event.turn.agent,
@@ -78,9 +87,9 @@ fn event_sentence(record: &Record) -> String {
             shown(&event.state)
         ),
         Event::ApprovalAsked(_) | Event::ApprovalAnswered(_) | Event::TurnSuspended(_) => {
-            command::sentence(record)
+            command_sentence(record)
         }
-        Event::JoinBegun(_) | Event::JoinFinished(_) => fork::joins(record),
+        Event::JoinBegun(_) | Event::JoinFinished(_) => joins(record),
         Event::TurnHeld(event) => format!(
             "{}  {}: held by the plug-in {} until {}{}",
             event.turn.agent,
@@ -112,10 +121,10 @@ fn event_sentence(record: &Record) -> String {
             event.run, event.origin.run, event.origin.seq
         ),
         Event::AgentsRetried { agents } => retried(agents),
-        Event::AgentsPlaced { lost } => wait::placed(&record.placed, lost),
+        Event::AgentsPlaced { lost } => placed(&record.placed, lost),
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run resumed{}", answered(settings)),
-        Event::CommandReceived { command, .. } => command::given(command),
+        Event::CommandReceived { command, .. } => given(command),
         Event::MessagesTaken { turn, message: None } => {
             format!("{}  gets the message with its next prompt", turn.agent)
         }
@@ -227,7 +236,7 @@ fn step(event: &StepFinished, folder: Option<&Folder>) -> String {
             format!("{target}, returning to {}", shown(return_to))
         }
         Transition::Fork { next, .. } => {
-            format!("{}, {}", shown(next), fork::forked_agents(event, folder))
+            format!("{}, {}", shown(next), forked_agents(event, folder))
         }
         Transition::Ask { question, next, .. } => {
             format!("{}, when someone answers: {}", shown(next), one_line(question))
@@ -271,5 +280,421 @@ pub fn destination(transition: &Transition, folder: Option<&Folder>) -> Option<S
     }
 }
 
+// The sentence about a command that a person gives to a run.
+//
+// The sentences about tool calls that need approval.
+
+/// Returns the sentence.
+fn given(command: &RunCommand) -> String {
+    match command {
+        RunCommand::Stop => "asked to stop".to_owned(),
+        RunCommand::Answer(given) => {
+            format!("someone answers {}: {}", given.node, one_line(&given.text))
+        }
+        RunCommand::Retry(_) => "asked to retry failed agents".to_owned(),
+        RunCommand::Tell(told) => {
+            format!("{}  someone sends a message: {}", told.agent, one_line(&told.text))
+        }
+        RunCommand::Hold(AgentHold { family, visit: None }) => format!("{family}  is held"),
+        RunCommand::Hold(AgentHold { family, visit: Some(_) }) => {
+            format!("{family}  is held while someone works on it")
+        }
+        RunCommand::Release(AgentHold { family, visit: None }) => format!("{family}  is released"),
+        RunCommand::Release(AgentHold { family, visit: Some(_) }) => {
+            format!("{family}  is released after someone worked on it")
+        }
+        RunCommand::Edit(edit) => {
+            format!("{}  someone edits its prompt: {}", edit.turn.agent, one_line(&edit.text))
+        }
+        RunCommand::Attach(attached) => {
+            let (agent, session) = (&attached.turn.agent, &attached.session);
+            format!("{agent}  someone talked to it; it continues in the session {session}")
+        }
+        RunCommand::StopAgent { agent } => format!("{agent}  asked to stop"),
+    }
+}
+
+/// The maximum length of a call in a sentence, in bytes.
+const MAX_CALL_BYTES: usize = 300;
+
+/// Returns the event of a record as a line; empty if it is about something else.
+fn command_sentence(record: &Record) -> String {
+    if let Event::ApprovalAsked(event) = &record.event {
+        let call = flat(&event.request.summary(), MAX_CALL_BYTES);
+        let (agent, name) = (&event.turn.agent, PendingApproval::name_of(event.number));
+        return match event.grant {
+            None => format!("{agent}  asks for approval of {call} ({name})"),
+            Some(grant) => {
+                format!("{agent}  runs {call}, as {} allows once", PendingApproval::name_of(grant))
+            }
+        };
+    }
+    if let Event::ApprovalAnswered(event) = &record.event {
+        let by = event.by.as_ref().map(|by| format!(" by the plug-in {by}")).unwrap_or_default();
+        return format!(
+            "{}  {} ({}) {}{by}",
+            event.turn.agent,
+            PendingApproval::name_of(event.number),
+            event.tool,
+            one_line(&event.verdict.phrase())
+        );
+    }
+    if let Event::TurnSuspended(event) = &record.event {
+        return format!(
+            "{}  {}: its process has ended; the turn continues after the approval  {}",
+            event.turn.agent,
+            event.state.shown_in(record.folder.as_ref()),
+            event.cost.amount
+        );
+    }
+    String::new()
+}
+
+// Agents that are forked and waited for, as lines for people.
+
+/// Returns the agents that a step forks, as text.
+fn forked_agents(event: &StepFinished, folder: Option<&Folder>) -> String {
+    let Some(first) = event.children.first() else {
+        let target = event.transition.destination();
+        let target = target.map(|target| format!(" at {}", target.shown_in(folder)));
+        let target = target.unwrap_or_default();
+        return format!("a new agent{target}");
+    };
+    let shown = |group: &ForkGroup| group.target().shown_in(folder).to_string();
+    let mut states: Vec<String> = event.children.iter().map(shown).collect();
+    states.dedup();
+    match agent_count(&event.children) {
+        0 => format!("no new agent at {}: the list is empty", shown(first)),
+        1 => format!("a new agent at {}", shown(first)),
+        many => format!("{many} new agents at {}", states.join(", ")),
+    }
+}
+
+/// Returns the text of an agent that waits for its forked agents, or continues.
+fn joins(record: &Record) -> String {
+    let folder = record.folder.as_ref();
+    match &record.event {
+        Event::JoinBegun(begun) => {
+            let JoinBegun { turn, state, join } = &**begun;
+            let state = state.shown_in(folder);
+            format!("{}  {state}: waits for {}", turn.agent, join_condition(join))
+        }
+        Event::JoinFinished(joined) => join_finished(joined, folder),
+        _ => String::new(),
+    }
+}
+
+fn join_condition(join: &Join) -> String {
+    match join.need {
+        JoinCondition::All => "all agents it has forked".to_owned(),
+        JoinCondition::Any => "any of the agents it has forked".to_owned(),
+        JoinCondition::Count(count) => format!("{count} of the agents it has forked"),
+    }
+}
+
+fn join_finished(joined: &JoinFinished, folder: Option<&Folder>) -> String {
+    let JoinFinished { turn, state, outcome, tally, enters, stopped } = joined;
+    let JoinTally { count, done, failed } = tally;
+    let how = match outcome {
+        JoinOutcome::Met => "continues",
+        JoinOutcome::Missed if *failed == 0 => "it has forked too few",
+        JoinOutcome::Missed => "too many failed",
+        JoinOutcome::Late => "waited too long",
+    };
+    let failures = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+    let to = enters.as_ref().map(|state| format!("; continues at {}", state.shown_in(folder)));
+    let to = to.unwrap_or_default();
+    let state = state.shown_in(folder);
+    let stopped = match stopped.len() {
+        0 => String::new(),
+        1 => "; one agent is stopped".to_owned(),
+        many => format!("; {many} agents are stopped"),
+    };
+    format!("{}  {state}: {how}: {done} of {count} finished{failures}{to}{stopped}", turn.agent)
+}
+
+// The records of programs, a line each for people.
+
+fn program_sentence(record: &Record) -> String {
+    let folder = record.folder.as_ref();
+    match &record.event {
+        Event::ProgramDefined(event) => {
+            let file = event.file.shown_in(event.folder.as_ref());
+            format!("{file} defines {}", one_line(&event.name))
+        }
+        Event::ProgramStarted(event) => {
+            let label = one_line(&event.label);
+            format!("{}  {} begins as {label}", event.turn.agent, one_line(&event.name))
+        }
+        Event::ProgramLogged(event) => {
+            let agent = &event.turn.agent;
+            if event.warning {
+                // A reason often ends with the remedy.
+                format!("{agent}  warning: {}", printable_line(&event.text))
+            } else {
+                format!("{agent}  {}", one_line(&event.text))
+            }
+        }
+        Event::RoleRequested(event) => {
+            let asked = match &event.request.body {
+                RequestBody::Prompt(task) => one_line(&task.prompt),
+                RequestBody::Folder { folder, start, .. } => match folder {
+                    Some(folder) => format!("runs {folder}/{start}"),
+                    None => format!("runs {start}"),
+                },
+            };
+            let (agent, name) = (&event.turn.agent, one_line(&event.request.name));
+            format!("{agent}  asks {} ({name}): {asked}", one_line(&event.request.role))
+        }
+        Event::RoleResponded(event) => {
+            let said = match &event.response {
+                RequestStatus::Pending => String::new(),
+                RequestStatus::Answer(text) => one_line(text),
+                RequestStatus::Failed(why) => format!("failed: {}", one_line(why)),
+            };
+            let (agent, name) = (&event.turn.agent, one_line(&event.name));
+            let state = event.state.shown_in(folder);
+            format!("{agent}  {state} answers ({name}): {said}  {}", event.cost.amount)
+        }
+        Event::RoleDelegated(event) => {
+            let (state, begins) = (event.state.shown_in(folder), event.spec.shown_state());
+            format!("{}  {state} starts an agent at {begins}", event.turn.agent)
+        }
+        Event::FactsSeen { changes } => {
+            const MAX_SHOWN_FACTS: usize = 4;
+            let shown: Vec<String> = changes.iter().take(MAX_SHOWN_FACTS).map(seen).collect();
+            let more = changes.len().saturating_sub(MAX_SHOWN_FACTS);
+            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+            format!("seen: {}{more}", shown.join(", "))
+        }
+        _ => String::new(),
+    }
+}
+
+/// Returns the state that a program has reached, and what it waits for.
+fn program_advanced(event: &ProgramAdvanced, folder: Option<&Folder>) -> String {
+    let progress = &event.progress;
+    let place = format!("{}  {}#{}", event.turn.agent, event.file.shown_in(folder), progress.state);
+    let round = progress.iteration.map_or(String::new(), |round| format!(" (round {round})"));
+    let then = match (progress.status, progress.awaiting.as_deref()) {
+        (ProgramStatus::Running, _) => match &progress.position.activity {
+            Some(Activity::Command(run)) => format!(": runs `{}`", one_line(&run.command)),
+            Some(Activity::Commands(all)) => commands(all, event.turn.step)
+                .unwrap_or_else(|| waits_for(progress.awaiting.as_deref())),
+            Some(Activity::StartWorkflow(start)) => {
+                format!(": starts the workflow {}", one_line(&start.program))
+            }
+            _ => String::new(),
+        },
+        (ProgramStatus::Waiting, awaiting) => waits_for(awaiting),
+        (ProgramStatus::Completed, _) => ": completed".to_owned(),
+        (ProgramStatus::Failed, _) => ": failed".to_owned(),
+    };
+    format!("{place}{round}{then}")
+}
+
+fn waits_for(awaiting: Option<&str>) -> String {
+    format!(": waits for {}", one_line(awaiting.unwrap_or_default()))
+}
+
+/// Returns the commands of bodies that a step makes due; `None` if all ran already, which was told before.
+fn commands(all: &[BodyCommand], step: u64) -> Option<String> {
+    const MAX_SHOWN_COMMANDS: usize = 4;
+    let new: Vec<&BodyCommand> = all.iter().filter(|one| one.id.step == step).collect();
+    let shown = new.iter().take(MAX_SHOWN_COMMANDS);
+    let shown: Vec<String> =
+        shown.map(|one| format!("`{}`", one_line(&one.command.command))).collect();
+    match new.len().saturating_sub(MAX_SHOWN_COMMANDS) {
+        0 if new.is_empty() => None,
+        0 => Some(format!(": runs {}", shown.join(", "))),
+        more => Some(format!(": runs {}, and {more} more", shown.join(", "))),
+    }
+}
+
+fn seen(change: &FactChange) -> String {
+    match change {
+        FactChange::Asserted(Fact { label, key, value, .. }) => {
+            let value =
+                if value.is_empty() { String::new() } else { format!(" = {}", one_line(value)) };
+            format!("{} {}{value}", one_line(label), one_line(key))
+        }
+        FactChange::Retracted { label, key } => {
+            format!("{} {} no longer", one_line(label), one_line(key))
+        }
+    }
+}
+
+// The sentence for people on why an agent waits, or on why several of them do.
+//
+// The records of states that raymond executes, a line each for people.
+//
+// The records of graphs, a line each for people.
+//
+// The sentence about agents that are given hosts.
+
+/// The maximum length of the reason why a person is waited for. Views of a fixed width cut it themselves.
+const MAX_REASON_BYTES: usize = 1000;
+
+/// Returns the work of an agent that advances by itself.
+pub fn own_work(agent: &Agent) -> Option<String> {
+    agent.own_work().map(execution_sentence)
+}
+
+/// Returns the work of an agent in a state of this kind.
+pub fn execution_sentence(kind: StateKind) -> String {
+    format!("executes the {}", kind.noun())
+}
+
+/// Returns why an agent waits, as a sentence about it. `when` gives the time of its next try in words.
+pub fn wait_sentence(reason: &WaitReason, when: impl Fn(Timestamp) -> String) -> String {
+    match reason {
+        WaitReason::Permit => "waits for a free process".to_owned(),
+        WaitReason::Host { label: None } => "waits for a host".to_owned(),
+        WaitReason::Host { label: Some(label) } => {
+            format!("waits for a host with the label {label}")
+        }
+        WaitReason::Budget => "waits for money that running turns have reserved".to_owned(),
+        WaitReason::Backoff { until } => format!("restarts {}", when(*until)),
+        WaitReason::Stagger { until } => format!("starts {}", when(*until)),
+        WaitReason::Plugin { by, until } => {
+            format!("held until {} by the plug-in {}", date(*until), one_line(by))
+        }
+        WaitReason::UsageLimit { until } => {
+            format!("waits for the usage limit until {}", date(*until))
+        }
+        WaitReason::Person { reason: because } => {
+            format!("waits for a person: {}", flat(because, MAX_REASON_BYTES))
+        }
+        WaitReason::Held => "is held until a person releases it".to_owned(),
+        WaitReason::Answer { node, question } => {
+            format!("waits for an answer to {node}: {}", one_line(question))
+        }
+        WaitReason::Approval { name, tool } => {
+            format!("waits for approval of {}: {name}", one_line(tool))
+        }
+        WaitReason::Agent { agent: other } => format!("waits for {other}"),
+        WaitReason::Join { more, of, failed, until, .. } => {
+            let agents = if *of == 1 { "agent" } else { "agents" };
+            let failed = if *failed > 0 { format!(", {failed} failed") } else { String::new() };
+            let until = until.map(|until| format!(", until {}", date(until))).unwrap_or_default();
+            format!("waits for {more} more of {of} {agents}{failed}{until}")
+        }
+        WaitReason::Program { awaiting } => format!("waits for {}", one_line(awaiting)),
+        WaitReason::Request => "waits for a request of its program".to_owned(),
+        WaitReason::RunPaused => "waits: the run is paused".to_owned(),
+        WaitReason::RunInterrupted => "waits for the run to be resumed".to_owned(),
+    }
+}
+
+/// Returns why several agents wait, to stand behind their number.
+pub fn waits_of_many(reason: &WaitReason) -> &'static str {
+    match reason {
+        WaitReason::Permit => "wait for a free process",
+        WaitReason::Host { .. } => "wait for a host",
+        WaitReason::Budget => "wait for money that running turns have reserved",
+        WaitReason::Backoff { .. } => "restart after a pause",
+        WaitReason::Stagger { .. } => "start in a moment",
+        WaitReason::Plugin { .. } => "held by a plug-in",
+        WaitReason::UsageLimit { .. } => "wait for the usage limit",
+        WaitReason::Person { .. } => "wait for a person",
+        WaitReason::Held => "are held until a person releases them",
+        WaitReason::Answer { .. } => "wait for an answer",
+        WaitReason::Approval { .. } => "wait for an approval",
+        WaitReason::Agent { .. } => "wait for another agent",
+        WaitReason::Join { .. } => "wait for agents they have forked",
+        WaitReason::Program { .. } => "wait as their programs say",
+        WaitReason::Request => "wait for a request of their program",
+        WaitReason::RunPaused => "wait: the run is paused",
+        WaitReason::RunInterrupted => "wait for the run to be resumed",
+    }
+}
+
+/// Returns the executed nodes and the next action.
+fn graph_advanced(event: &GraphAdvanced, folder: Option<&Folder>) -> String {
+    const MAX_SHOWN_NODES: usize = 4;
+    let agent = &event.turn.agent;
+    let nodes: Vec<String> =
+        event.visits.iter().map(|visit| format!("{} ({})", visit.node, visit.outcome)).collect();
+    let skipped = nodes.len().saturating_sub(MAX_SHOWN_NODES);
+    let dots = if skipped > 0 { format!("{skipped} nodes … ") } else { String::new() };
+    let way = nodes[skipped..].join(" → ");
+    let arrow = if way.is_empty() { "" } else { " → " };
+    let next = next_place(&event.node, &event.next_action);
+    let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
+    let file = event.file.shown_in(folder);
+    format!("{agent}  {file}: {dots}{way}{arrow}{next}{paid}")
+}
+
+/// Returns the sentence: the hosts that were lost, and the number of agents that each host is given.
+fn placed(placed: &[PlacedAgent], lost: &[HostName]) -> String {
+    let mut counts: BTreeMap<&HostName, usize> = BTreeMap::new();
+    for one in placed {
+        *counts.entry(&one.host).or_default() += 1;
+    }
+    let given = |(host, count): (&HostName, &usize)| match count {
+        1 => format!("1 agent on {host}"),
+        count => format!("{count} agents on {host}"),
+    };
+    let given: Vec<String> = counts.iter().map(|(host, count)| given((host, count))).collect();
+    let given = if given.is_empty() { "no agent is placed".to_owned() } else { given.join(", ") };
+    match lost {
+        [] => format!("placed: {given}"),
+        [host] => format!("host {host} was declared lost: {given}"),
+        hosts => {
+            let hosts: Vec<&str> = hosts.iter().map(HostName::as_str).collect();
+            format!("hosts {} were declared lost: {given}", hosts.join(", "))
+        }
+    }
+}
+
+/// Returns the file of a state and the next action in it.
+fn language_advanced(event: &LanguageAdvanced, folder: Option<&Folder>) -> String {
+    let agent = &event.turn.agent;
+    let next = next_place(event.file.shown_in(folder).as_str(), &event.next_action);
+    let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
+    format!("{agent}  {next}{paid}")
+}
+
+/// Returns a place and the next action there.
+fn next_place(place: &str, next: &NextAction) -> String {
+    match next {
+        NextAction::Walk | NextAction::Wait | NextAction::Nothing => place.to_owned(),
+        NextAction::Operation(kind) => format!("{place}: {kind}"),
+        NextAction::Task(_) => format!("{place}: a turn of Claude Code"),
+        NextAction::Question(question) => format!("{place}: asks: {}", one_line(&question.text)),
+        NextAction::Join(join) => format!("{place}: waits for {} of its agents", join.need),
+        NextAction::Agent { spec, background, joined } => {
+            let waits = if *background || *joined { "" } else { ", and waits for it" };
+            format!("{place}: starts an agent at {}{waits}", spec.shown_state())
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod host_tests {
+    use super::*;
+    use crate::domain::host::HostEpoch;
+    use crate::domain::id::AgentId;
+
+    #[test]
+    fn sentence_counts_agents_by_host() {
+        let host = |name: &str| HostName::parse(name).expect("a name");
+        let at = |agent: u32, name: &str| PlacedAgent {
+            agent: AgentId::main().child(agent),
+            host: host(name),
+            epoch: HostEpoch(1),
+        };
+        assert_eq!(
+            placed(&[at(1, "b"), at(2, "a"), at(3, "b")], &[]),
+            "placed: 1 agent on a, 2 agents on b"
+        );
+        assert_eq!(placed(&[at(1, "b")], &[host("a")]), "host a was declared lost: 1 agent on b");
+        assert_eq!(
+            placed(&[], &[host("a"), host("b")]),
+            "hosts a, b were declared lost: no agent is placed"
+        );
+    }
+}

@@ -4,9 +4,6 @@
 //! writing, and all others leave their messages in a bounded queue: a message that does not fit is dropped and
 //! counted. All other threads never wait for a person.
 
-mod live_area;
-pub mod signals;
-
 use std::io::Write;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +12,8 @@ use std::time::Duration;
 
 use console::Term;
 
-use self::live_area::{LiveArea, TerminalForm};
-use self::signals::{ShownProgress, TerminalSignals};
 use super::styled::{StyledLine, TextTone};
-use crate::domain::printable::printable;
+use crate::domain::printable::{flat, printable};
 
 /// The maximum number of messages that wait to be written.
 const MAX_WAITING_MESSAGES: usize = 4096;
@@ -285,6 +280,198 @@ fn lost(messages: u64) -> String {
     format!("({messages} messages could not be shown in time)")
 }
 
+// The live area at the end of a terminal: rows that are drawn again and again, with lines printed above them. Pure.
+//
+// The rows are erased before anything else is written, all in one piece of text. A terminal that has become
+// narrower since has broken the rows that no longer fit, and they are erased with all their parts. Each row is one
+// column shorter than the terminal, and the cursor waits at the beginning of the last row, so that the `^C` that a
+// terminal echoes breaks no line.
+
+/// The live area, as it was drawn last.
+#[derive(Debug, Default)]
+struct LiveArea {
+    /// The widths of the rows on the screen.
+    drawn: Vec<usize>,
+    /// True if the cursor is behind the last row, where someone types.
+    is_typing: bool,
+}
+
+/// The present form of a terminal.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct TerminalForm {
+    /// The number of rows.
+    rows: usize,
+    /// The number of columns.
+    columns: usize,
+    /// True if colours are wanted.
+    colours: bool,
+}
+
+impl LiveArea {
+    /// Returns the text that erases the area, prints whole lines, and draws rows below them, the typed text last.
+    fn redraw(
+        &mut self,
+        lines: &str,
+        rows: &[StyledLine],
+        typed: Option<&str>,
+        form: TerminalForm,
+    ) -> String {
+        let mut text = self.erase(form.columns);
+        text.push_str(&lines.replace('\n', "\r\n"));
+        let width = form.columns.saturating_sub(1).max(1);
+        let room = form.rows.saturating_sub(1 + usize::from(typed.is_some()));
+        let typed = typed.map(|typed| StyledLine::of(TextTone::Plain, typed));
+        for row in rows.iter().take(room).chain(&typed) {
+            if !self.drawn.is_empty() {
+                text.push_str("\r\n");
+            }
+            let row = row.clone().cut(width);
+            text.push_str(&row.painted(form.colours));
+            self.drawn.push(row.width());
+        }
+        self.is_typing = typed.is_some();
+        if !self.is_typing {
+            text.push('\r');
+        }
+        text
+    }
+
+    /// Returns the text that erases the area from a terminal of that many columns, and forgets it.
+    fn erase(&mut self, columns: usize) -> String {
+        let parts = |width: &usize| width.div_ceil(columns.max(1)).max(1);
+        let up: usize = match self.drawn.split_last() {
+            None => return String::new(),
+            Some((last, above)) => {
+                let below = if self.is_typing { parts(last) - 1 } else { 0 };
+                above.iter().map(parts).sum::<usize>() + below
+            }
+        };
+        self.drawn.clear();
+        let up = if up > 0 { format!("\u{1b}[{up}A") } else { String::new() };
+        format!("\r{up}\u{1b}[J")
+    }
+}
+
+// The signals that some terminals show outside their text: desktop notifications, progress, and the window's title. Pure.
+//
+// A terminal that does not know such a sequence may print it, so each is written only to terminals that are known to have
+// it. A multiplexer stands between, and which terminal is behind it is not known: then none is written.
+
+/// The maximum length of a notification, in bytes.
+const MAX_NOTICE_BYTES: usize = 200;
+
+/// The maximum length of a title, in bytes.
+const MAX_TITLE_BYTES: usize = 100;
+
+/// The form of desktop notifications.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NoticeForm {
+    /// OSC 9, of iTerm2.
+    Osc9,
+    /// OSC 777, of rxvt.
+    Osc777,
+}
+
+/// The signals that a terminal has.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TerminalSignals {
+    notice: Option<NoticeForm>,
+    has_progress: bool,
+    has_title: bool,
+}
+
+/// The progress that a terminal shows, as in its tab or in the task bar.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ShownProgress {
+    /// Something is done, nobody knows how much is left.
+    Busy,
+    /// The share that is done, in per cent.
+    Percent(u64),
+    /// The share that is done, in per cent, while somebody is needed.
+    NeedsSomeone(u64),
+    /// The end: the terminal shows no progress any more.
+    Over,
+}
+
+impl TerminalSignals {
+    /// Returns the signals of the terminal that environment variables name.
+    pub fn of(variable: impl Fn(&str) -> Option<String>) -> Self {
+        let named = |name: &str| variable(name).unwrap_or_default();
+        let (term, program) = (named("TERM"), named("TERM_PROGRAM"));
+        let is_multiplexed = variable("TMUX").is_some()
+            || variable("STY").is_some()
+            || ["tmux", "screen"].iter().any(|name| term.starts_with(name));
+        if is_multiplexed || ["", "dumb", "linux"].contains(&term.as_str()) {
+            return Self::default();
+        }
+        let is_windows = variable("WT_SESSION").is_some() || named("ConEmuANSI") == "ON";
+        let (notice, has_progress) = match (program.as_str(), term.as_str()) {
+            ("ghostty" | "WezTerm", _) | (_, "xterm-ghostty") => (Some(NoticeForm::Osc777), true),
+            ("iTerm.app", _) | (_, "xterm-kitty") => (Some(NoticeForm::Osc9), true),
+            (_, "foot" | "foot-extra" | "rxvt-unicode-256color") => {
+                (Some(NoticeForm::Osc777), false)
+            }
+            _ => (None, is_windows),
+        };
+        Self { notice, has_progress, has_title: true }
+    }
+
+    /// Returns the sequence of a desktop notification; nothing if the terminal has none.
+    pub fn notice(self, title: &str, text: &str) -> String {
+        let (title, text) = (plain(title, MAX_TITLE_BYTES), plain(text, MAX_NOTICE_BYTES));
+        match self.notice {
+            None => String::new(),
+            Some(NoticeForm::Osc9) => osc(&format!("9;{title}: {text}")),
+            // A semicolon would end the title.
+            Some(NoticeForm::Osc777) => {
+                osc(&format!("777;notify;{};{text}", title.replace(';', ",")))
+            }
+        }
+    }
+
+    /// Returns the sequence that shows progress.
+    pub fn progress(self, progress: ShownProgress) -> String {
+        if !self.has_progress {
+            return String::new();
+        }
+        osc(&match progress {
+            ShownProgress::Busy => "9;4;3;0".to_owned(),
+            ShownProgress::Percent(percent) => format!("9;4;1;{}", percent.min(100)),
+            ShownProgress::NeedsSomeone(percent) => format!("9;4;4;{}", percent.min(100)),
+            ShownProgress::Over => "9;4;0;0".to_owned(),
+        })
+    }
+
+    /// Returns the sequence that keeps the title of the window, to be put back at the end.
+    pub fn keep_title(self) -> &'static str {
+        if self.has_title { "\u{1b}[22;2t" } else { "" }
+    }
+
+    /// Returns the sequence that sets the title of the window.
+    pub fn title(self, title: &str) -> String {
+        if self.has_title {
+            osc(&format!("2;{}", plain(title, MAX_TITLE_BYTES)))
+        } else {
+            String::new()
+        }
+    }
+
+    /// Returns the sequence that puts the kept title back.
+    pub fn put_title_back(self) -> &'static str {
+        if self.has_title { "\u{1b}[23;2t" } else { "" }
+    }
+}
+
+/// Returns an operating system command, with the end that the standard gives it.
+fn osc(content: &str) -> String {
+    format!("\u{1b}]{content}\u{1b}\\")
+}
+
+/// Returns a text in one line, without anything that could end the sequence.
+fn plain(text: &str, most: usize) -> String {
+    flat(text, most).chars().filter(|c| !c.is_control()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use std::sync::mpsc;
@@ -332,5 +519,95 @@ mod tests {
         drop(terminal);
         let text: Vec<u8> = written.into_iter().flatten().collect();
         assert_eq!(String::from_utf8_lossy(&text), "a \\u{1b}]0;title\\u{7} b\n");
+    }
+}
+
+#[cfg(test)]
+mod live_area_tests {
+    use super::*;
+
+    const FORM: TerminalForm = TerminalForm { rows: 24, columns: 20, colours: false };
+
+    fn rows(texts: &[&str]) -> Vec<StyledLine> {
+        texts.iter().map(|text| StyledLine::of(TextTone::Plain, text)).collect()
+    }
+
+    #[test]
+    fn redraw_erases_all_rows_first() {
+        let mut area = LiveArea::default();
+        assert_eq!(area.redraw("", &rows(&["a", "b"]), None, FORM), "a\r\nb\r");
+        assert_eq!(
+            area.redraw("said\n", &rows(&["c"]), None, FORM),
+            "\r\u{1b}[1A\u{1b}[Jsaid\r\nc\r"
+        );
+        assert_eq!(area.redraw("", &[], None, FORM), "\r\u{1b}[J\r");
+        assert_eq!(area.erase(20), "", "nothing is there any more");
+    }
+
+    #[test]
+    fn rows_broken_by_a_narrower_terminal_are_erased_whole() {
+        let mut area = LiveArea::default();
+        area.redraw("", &rows(&["123456789012345", "b"]), None, FORM);
+        assert_eq!(area.erase(8), "\r\u{1b}[2A\u{1b}[J");
+        area.redraw("", &rows(&["b"]), Some("123456789012345"), FORM);
+        assert_eq!(area.erase(8), "\r\u{1b}[2A\u{1b}[J", "the cursor is behind the typed text");
+    }
+
+    #[test]
+    fn rows_are_cut_at_the_size_of_the_terminal() {
+        let mut area = LiveArea::default();
+        let form = TerminalForm { rows: 3, columns: 5, ..FORM };
+        assert_eq!(area.redraw("", &rows(&["12345", "b", "c"]), None, form), "123…\r\nb\r");
+        area.erase(5);
+        assert_eq!(area.redraw("", &rows(&["a", "b"]), Some("x"), form), "a\r\nx");
+    }
+}
+
+#[cfg(test)]
+mod signals_tests {
+    use super::*;
+
+    fn signals(variables: &[(&str, &str)]) -> TerminalSignals {
+        TerminalSignals::of(|name| {
+            let found = variables.iter().find(|(own, _)| *own == name);
+            found.map(|(_, value)| (*value).to_owned())
+        })
+    }
+
+    #[test]
+    fn signals_are_those_that_the_terminal_is_known_to_have() {
+        let kitty = signals(&[("TERM", "xterm-kitty")]);
+        assert_eq!(kitty.notice("run r", "needs you"), "\u{1b}]9;run r: needs you\u{1b}\\");
+        assert_eq!(kitty.progress(ShownProgress::Percent(140)), "\u{1b}]9;4;1;100\u{1b}\\");
+        assert_eq!(kitty.progress(ShownProgress::NeedsSomeone(7)), "\u{1b}]9;4;4;7\u{1b}\\");
+        let foot = signals(&[("TERM", "foot")]);
+        assert_eq!(foot.notice("a;b", "c;d"), "\u{1b}]777;notify;a,b;c;d\u{1b}\\");
+        assert_eq!(foot.progress(ShownProgress::Busy), "");
+        let windows = signals(&[("TERM", "xterm-256color"), ("WT_SESSION", "x")]);
+        assert_eq!(
+            (windows.notice("a", "b"), windows.progress(ShownProgress::Over)),
+            (String::new(), "\u{1b}]9;4;0;0\u{1b}\\".to_owned())
+        );
+        let plain = signals(&[("TERM", "xterm-256color")]);
+        assert_eq!(
+            (plain.notice("a", "b"), plain.title("t")),
+            (String::new(), "\u{1b}]2;t\u{1b}\\".to_owned())
+        );
+        for none in [
+            &[][..],
+            &[("TERM", "dumb")],
+            &[("TERM", "xterm-kitty"), ("TMUX", "1")],
+            &[("TERM", "screen-256color")],
+        ] {
+            assert_eq!(signals(none), TerminalSignals::default());
+            assert_eq!(signals(none).title("t") + signals(none).keep_title(), "");
+        }
+    }
+
+    #[test]
+    fn texts_cannot_end_a_sequence() {
+        let kitty = signals(&[("TERM", "xterm-kitty")]);
+        let notice = kitty.notice("r", "a\u{7}b\u{1b}\\c\u{9c}d\ne");
+        assert_eq!(notice.chars().filter(|c| c.is_control()).count(), 2, "{notice:?}");
     }
 }

@@ -1,29 +1,53 @@
 //! The runner that answers the prompts of a run: Claude Code, a script, or a cassette.
 
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
+use serde_json::Map;
+
 use super::error::Error;
 use super::graphs::working_dirs;
-use super::replay;
+use super::recording;
+use crate::actor::context::now;
 use crate::actor::runner::StepRunner;
 use crate::actor::scripted::{ScriptedPlaces, ScriptedRunner};
-use crate::domain::id::{RunId, StateName};
+use crate::domain::agent::{Agent, StepStage};
+use crate::domain::branch::GivenReply;
+use crate::domain::id::{RunId, SessionId, StateName, StepMode};
+use crate::domain::run::Run;
 use crate::domain::settings::{AnswererKind, Settings};
-use crate::language::prompt;
-use crate::language::replies::{self, ScriptedReplies};
-use crate::language::source::{self, WorkflowSource};
+use crate::domain::turn_options::EnvValue;
+use crate::domain::widening::PermissionCeiling;
+use crate::domain::worktree::WorkingDir;
+use crate::language::fork_plan::MAX_LIST_BYTES;
+use crate::language::prompt::step;
+use crate::language::replies::ScriptedReplies;
+use crate::language::resume::workflow_cache::WorkflowCache;
+use crate::language::resume::{ResumeEnvironment, due_prompt as text};
+use crate::language::source::WorkflowSource;
+use crate::language::{prompt, replies, resume, source};
 use crate::plain_file;
+use crate::process::ancestry::ATTACHED_TO;
 use crate::process::claude::ClaudeRunner;
-use crate::process::command::{EnvironmentMarker, locate};
-use crate::process::said_in_session::CopyCheck;
-use crate::process::turn_arguments::ProtectedFolders;
-use crate::process::turn_arguments::WorkflowFolders;
+use crate::process::command::{
+    EnvironmentMarker, ProtectedFolders, WorkflowFolders, interactive_arguments, locate,
+};
+use crate::process::session_recap::{
+    CONFIG_DIR, CopyCheck, ForegroundProgram, SaidInSession, config_dir, find_session, said,
+    session_path,
+};
+use crate::process::working_dirs::{REPOSITORY, WorkingDirs};
 use crate::proof::StepProofs;
-use crate::store::layout::RunsRoot;
+use crate::runtime::error::{BranchError, VisitError};
+use crate::runtime::supervise::pinned_scope;
+use crate::store::capture::WorkflowCapture;
+use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::pinned;
 use crate::store::user_state::UserState;
 use crate::store::workflow::WorkflowDir;
+use crate::world::files::read_at_most;
 
 /// Builds the runner for a run's settings; the files of its turns go into `steps`. A cassette that answers only the first
 /// part of the run stands before the runner of the rest.
@@ -41,7 +65,7 @@ pub fn build_runner(
     if settings.replayed_part().is_none() {
         return Ok(runner);
     }
-    Ok(replay::until_runner(settings, (root, run), steps, runner)?)
+    Ok(recording::until_runner(settings, (root, run), steps, runner)?)
 }
 
 /// Builds the runner of the turns that no cassette answers, or of all if one answers all.
@@ -64,7 +88,7 @@ pub(super) fn build_answerer(
             let places = ScriptedPlaces { working_dirs, kept };
             Ok(Rc::new(ScriptedRunner::new(path, replies, steps, settings.max_procs, places)))
         }
-        AnswererKind::Replay => Ok(replay::runner(settings, (root, run), steps)?),
+        AnswererKind::Replay => Ok(recording::runner(settings, (root, run), steps)?),
         AnswererKind::Claude => {
             let search: Option<OsString> = std::env::var_os("PATH");
             let program = locate(&settings.claude, search.as_deref())
@@ -126,4 +150,213 @@ pub(super) fn no_claude(program: &str) -> Error {
         return Error::NotAProgram { program: program.to_owned() };
     }
     Error::NoClaude { program: program.to_owned() }
+}
+
+// The interactive Claude Code that a person opens in the session of an agent.
+//
+// It runs in a branch of the session, so that the agent can go on without it if nothing is said, or if it cannot be recorded.
+
+/// An interactive process that is to be started.
+#[derive(Debug, PartialEq, Eq)]
+pub struct SessionAttachment {
+    /// The process.
+    pub program: ForegroundProgram,
+    /// The session of the agent.
+    pub from: SessionId,
+    /// The branch that the person speaks in.
+    pub session: SessionId,
+    origin_file: PathBuf,
+    session_file: PathBuf,
+}
+
+impl SessionAttachment {
+    /// Prepares the process for an agent of which nothing runs; `session` is the id of the branch.
+    ///
+    /// # Errors
+    /// [`VisitError::NotAttachable`], or there is no Claude Code.
+    pub fn prepare(
+        (root, user_state): (&RunsRoot, &Path),
+        run: &Run,
+        agent: &Agent,
+        session: SessionId,
+    ) -> Result<Self, Error> {
+        let wrong =
+            |why: String| Error::from(VisitError::NotAttachable { agent: agent.id.clone(), why });
+        let settings = &run.settings;
+        if settings.answerer != AnswererKind::Claude {
+            return Err(wrong("its run is answered by a script, not by Claude Code".to_owned()));
+        }
+        let Some(from) = agent.session.history().cloned() else {
+            let why = "its next turn begins a new one; `raymond tell` adds to the prompt, and `raymond edit` changes it";
+            return Err(wrong(why.to_owned()));
+        };
+        let working_dir = &agent.spec.working_dir;
+        let directory =
+            working_dirs(root, &run.workflow_id, settings).directory(working_dir).map_err(wrong)?;
+        let variables = settings.options.env.as_ref();
+        let inherited = std::env::var_os(CONFIG_DIR).map(PathBuf::from);
+        let config = config_dir(variables, inherited, std::env::home_dir())
+            .ok_or_else(|| wrong("no home directory to look for it".to_owned()))?;
+        let origin_file = find_session(&config, &directory, &from).ok_or_else(|| {
+            let config = config.display();
+            wrong(format!("Claude Code has no session {from} in {config} any more"))
+        })?;
+        let branch = agent.session.branched(session.clone());
+        let session_file = session_path(&config, &directory, &session).unwrap_or_default();
+        let search: Option<OsString> = std::env::var_os("PATH");
+        let program = locate(&settings.claude, search.as_deref())
+            .ok_or_else(|| no_claude(&settings.claude))?;
+        let program = std::path::absolute(&program).unwrap_or(program);
+        let set = variables.into_iter().flatten().filter_map(|(name, value)| match value {
+            EnvValue::Set(text) => Some((name.clone(), text.clone())),
+            EnvValue::Pass => None,
+        });
+        let mut added: Vec<(String, String)> = set.collect();
+        // What its model does is done by the agent, not by the person.
+        added.push((ATTACHED_TO.to_owned(), format!("{}/{}", run.workflow_id, agent.id)));
+        let in_tree = working_dir.tree.is_some();
+        if in_tree {
+            added.push(("PWD".to_owned(), directory.display().to_string()));
+        }
+        let all_runs = root.path().to_owned();
+        let protected = ProtectedFolders { all_runs, user_state: user_state.to_owned() };
+        let arguments = interactive_arguments(&branch, settings.model.as_ref(), &protected);
+        Ok(Self {
+            program: ForegroundProgram {
+                program: program.into_os_string(),
+                arguments: arguments.into_iter().map(Into::into).collect(),
+                directory: Some(directory),
+                added,
+                removed: if in_tree { REPOSITORY.to_vec() } else { Vec::new() },
+            },
+            from,
+            session,
+            origin_file,
+            session_file,
+        })
+    }
+
+    /// Returns what was said in it.
+    ///
+    /// # Errors
+    /// The system's error for the files of the sessions.
+    pub fn said(&self) -> std::io::Result<SaidInSession> {
+        said(&self.session_file, &self.origin_file)
+    }
+
+    /// Returns the file of the branch, for messages.
+    pub fn session_file(&self) -> &Path {
+        &self.session_file
+    }
+}
+
+// Checks the reply that a person gives in the place of a turn, before a run is made with it.
+//
+// Reads the prompt that is due of an agent, from the pinned files of its run.
+
+/// Checks that the reply can stand in the place of the turn of its step, as the run is there.
+///
+/// # Errors
+/// [`BranchError::NoTurn`] if the step takes no turn there, [`BranchError::WrongReply`] if it would not be accepted.
+pub(super) fn check_given_reply(
+    (source, run): (&RunId, &Run),
+    reply: &GivenReply,
+    settings: &Settings,
+    capture: &WorkflowCapture,
+) -> Result<(), Error> {
+    let wrong = |why: String| {
+        let (agent, step) = (reply.agent.clone(), reply.step);
+        Error::from(BranchError::WrongReply { run: source.clone(), agent, step, why })
+    };
+    let agent = run.agents.get(&reply.agent).ok_or_else(|| no_turn(source, reply))?;
+    let is_asked = agent.current_state.steps() == Some(StepMode::Asked);
+    if !is_asked || !agent.stage.is_first() || agent.has_only_tasks() {
+        return Err(no_turn(source, reply));
+    }
+    let files = texts(capture);
+    let files: Box<dyn WorkflowSource> = Box::new(files);
+    let within = match agent.folder() {
+        Some(folder) => Some(files.within(&folder).map_err(|error| wrong(error.to_string()))?),
+        None => None,
+    };
+    let own = within.as_deref().unwrap_or(&*files);
+    // The results of a join come before the turn, and change nothing about its rules.
+    let mut joined: Agent = agent.clone();
+    joined.stage = StepStage::State { results: Some("[]".into()) };
+    let list = |file: &str| match &agent.spec.working_dir.tree {
+        // Its worktree is made with the branch.
+        Some(_) => Ok(None),
+        None => directory(settings, &agent.spec.working_dir)
+            .and_then(|dir| read_at_most(&dir, file, MAX_LIST_BYTES))
+            .map(Some),
+    };
+    let reading = AgentReading { run, agent: &joined, settings, source: own };
+    reading
+        .with(String::new(), |environment| resume::check(&reply.text, environment, &list))
+        .map_err(wrong)
+}
+
+/// An agent between its turns, and the files that its next turn is read from.
+struct AgentReading<'a> {
+    run: &'a Run,
+    agent: &'a Agent,
+    settings: &'a Settings,
+    source: &'a dyn WorkflowSource,
+}
+
+impl AgentReading<'_> {
+    /// Returns what a function makes of the environment of the agent.
+    fn with<T>(&self, results_file: String, of: impl FnOnce(&ResumeEnvironment<'_>) -> T) -> T {
+        let Self { run, agent, settings, source } = *self;
+        of(&ResumeEnvironment {
+            agent,
+            run: &run.workflow_id,
+            facts: &run.facts,
+            settings,
+            granted_rules: &run.approval_rules,
+            budget_left: run.budget_left(),
+            ceiling: &PermissionCeiling::of(settings),
+            source,
+            workflows: &WorkflowCache::default(),
+            builtins: &Map::new(),
+            working_dir: None,
+            limits: run.supervision_of(agent).limits(),
+            results_file,
+            now: now(),
+        })
+    }
+}
+
+/// Returns the directory that an agent without a worktree works in.
+fn directory(settings: &Settings, working_dir: &WorkingDir) -> Result<PathBuf, String> {
+    WorkingDirs::new(&settings.cwd, PathBuf::new()).directory(working_dir)
+}
+
+fn no_turn(run: &RunId, reply: &GivenReply) -> Error {
+    let (agent, step) = (reply.agent.clone(), reply.step);
+    BranchError::NoTurn { run: run.clone(), agent, step }.into()
+}
+
+/// Returns the texts of the workflow's files.
+fn texts(capture: &WorkflowCapture) -> BTreeMap<String, String> {
+    let text = |content: &[u8]| String::from_utf8_lossy(content).into_owned();
+    capture.files.iter().map(|(name, file)| (name.clone(), text(&file.content))).collect()
+}
+
+/// Returns the text that the next turn of an agent is asked, without the messages of people.
+///
+/// # Errors
+/// [`VisitError::NoPromptDue`], or the pinned files cannot be read.
+pub fn due_prompt(dir: &RunDir, run: &Run, agent: &Agent) -> Result<String, Error> {
+    let no_prompt =
+        |why: String| Error::from(VisitError::NoPromptDue { agent: agent.id.clone(), why });
+    let pins = pinned::load(&dir.pins())?;
+    let pins = pins.ok_or_else(|| no_prompt("its run has not kept its files".to_owned()))?;
+    let scope = pinned_scope(run, &run.settings, dir, (pins, None))?;
+    let source = scope.at(agent.folder().as_ref()).map_err(step::Error::from)?;
+    let results = format!("{}-{}.json", agent.id.file_name(), agent.step);
+    let results_file = dir.results().join(results).display().to_string();
+    AgentReading { run, agent, settings: &run.settings, source: &source }
+        .with(results_file, text)
+        .map_err(no_prompt)
 }

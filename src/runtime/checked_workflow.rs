@@ -12,7 +12,7 @@ use super::check::{refuse_errors, stray_manifest, with_all_errors_of_entry, with
 use super::create::RunRequest;
 use super::error::Error;
 use super::graphs::{GraphSetup, waited_for, world_of};
-use super::plugin_programs;
+use super::plugins;
 use super::root_capture::capture_root;
 use super::workflow::Workflow;
 use crate::domain::agent::AgentOptions;
@@ -23,13 +23,11 @@ use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::transition::{TagName, Transition, Variables};
 use crate::domain::turn_options::{ApprovalPolicy, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
-use crate::language::diagnostic::{Diagnostic, Severity};
+use crate::language::diagnostic::{Diagnostic, Severity, closest};
 use crate::language::graph::answers;
 use crate::language::graph::asks::asks_claude;
 use crate::language::graph::checked_graph::Graph;
-use crate::language::graph::profile::GraphProfile;
-use crate::language::graph::read::read;
-use crate::language::hint::closest;
+use crate::language::graph::read::{GraphProfile, read};
 use crate::language::manifest;
 use crate::language::position::SourcePlace;
 use crate::language::program;
@@ -165,7 +163,7 @@ impl CheckedWorkflow {
         let scope = &self.files.workflow.root;
         let checked = asks.then(|| check_answerer(settings, scope, (root, run), state));
         let marker = EnvironmentMarker { run: run.clone(), dir: root.path().to_owned() };
-        let plugins = plugin_programs::check(settings, &marker);
+        let plugins = plugins::check(settings, &marker);
         checked.into_iter().chain([plugins]).filter_map(Result::err).collect()
     }
 
@@ -354,7 +352,7 @@ impl FirstStateChecks<'_> {
         let (program, mut warnings) = faultless(reading.program, reading.diagnostics, || text)?;
         let kind = self.within_consent(FirstStateKind::Program(Rc::clone(&program)))?;
         for (node, text) in self.prepared_answers() {
-            program::user_input::check(&program, node, text)
+            program::requests::check(&program, node, text)
                 .map_err(|why| wrong_answer(node, text, why))?;
         }
         let is_read = |key: &str| program.context.contains(key);

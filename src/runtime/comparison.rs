@@ -13,17 +13,16 @@ use crate::domain::run::Run;
 use crate::domain::run_diff::{RunDiff, RunPair, compare};
 use crate::domain::run_trace::RunLineage;
 use crate::domain::run_trace::{RunHistory, TraceFold, TracedText, TracedTurn};
+use crate::domain::sealed_terms::{PinDifference, WorkflowPins};
 use crate::domain::turn::TurnId;
-use crate::domain::workflow_pins::{PinDifference, WorkflowPins};
-use crate::language::cassette::conversation::without_conversation;
-use crate::language::cassette::portable::PortableMarks;
+use crate::language::cassette::{PortableMarks, without_conversation};
 use crate::language::diagnostic::line_difference;
 use crate::language::scrub::ScrubRules;
 use crate::language::source::checksum;
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
-use crate::store::view::{RunView, load_view, story};
+use crate::store::snapshot::{RunView, load_view, story};
 
 /// Two runs and their difference.
 #[derive(Debug)]

@@ -15,17 +15,16 @@ use uuid::Uuid;
 
 use crate::actor::context::now;
 use crate::actor::supervisor::SupervisorStart;
+use crate::domain::branch::budget_of_started;
 use crate::domain::event::{Event, Record, RunStarted};
-use crate::domain::failures::AgentFailures;
 use crate::domain::git_exchange::ExchangeName;
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
-use crate::domain::run_origin::budget_of_started;
-use crate::domain::sealed_terms::{RunSeal, SealedTerms};
+use crate::domain::sealed_terms::{RunSeal, SealedTerms, WorkflowPins};
 use crate::domain::settings::Settings;
+use crate::domain::supervision::AgentFailures;
 use crate::domain::transition::Variables;
-use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::manifest;
 use crate::language::prompt::first_state::is_usual;
 use crate::language::source::WorkflowSource;
@@ -34,16 +33,16 @@ use crate::runtime::directories::directory;
 use crate::runtime::error::Error;
 use crate::runtime::exchange::{self, PushedBase};
 use crate::runtime::graphs::GraphSetup;
-use crate::runtime::replay;
+use crate::runtime::recording;
 use crate::runtime::sharing::{self, ClaimedRun, RunEngine, SharedFiles, first_home, publish};
 use crate::runtime::trust::{self, RunStarter};
 use crate::runtime::workflow::Workflow;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
-use crate::store::removal;
 use crate::store::run_store::{LockedRun, NewRun};
-use crate::store::seal::{self, pins_checksum};
+use crate::store::turn_proofs::pins_checksum;
 use crate::store::user_state::UserState;
+use crate::store::{removal, turn_proofs};
 use crate::world::git_place::note_repository;
 
 /// The inputs of a new run besides its settings.
@@ -86,7 +85,7 @@ pub fn create(
     let id = request.id.clone().unwrap_or_else(|| new_id(workflow.scope.root(), &workflow.entry));
     let terms = StartTerms { id: &id, request, settings: &settings, graphs: &graphs };
     let mut checked = CheckedWorkflow::read(root, workflow, terms)?;
-    let cassette = replay::taken_in(&checked.files.workflow, &mut settings)?;
+    let cassette = recording::taken_in(&checked.files.workflow, &mut settings)?;
     let examined = trust::examine(&checked.files, &settings, graphs.vocabulary())?;
     let key = starter.state.key()?;
     examined.admit(&mut settings, starter)?;
@@ -105,7 +104,7 @@ pub fn create(
     let CapturedWorkflow { workflow, capture } = checked.files;
     let pins = capture.pins();
     let notes =
-        cassette.as_ref().and_then(|files| replay::note(&settings, files)).into_iter().collect();
+        cassette.as_ref().and_then(|files| recording::note(&settings, files)).into_iter().collect();
     let session = SessionId::new(&Uuid::new_v4().to_string());
     let seal = RunSeal {
         first_session: session.as_str().to_owned(),
@@ -142,7 +141,7 @@ pub fn create(
     let held = published.transpose().inspect_err(|_| {
         // What is left here otherwise could be taken for the copy of a run that the engine has.
         let _ = removal::remove(root, &run.workflow_id, None);
-        let _ = seal::remove(&starter.state, root, &run.workflow_id);
+        let _ = turn_proofs::remove(&starter.state, root, &run.workflow_id);
     })?;
     exchange::keep(begun);
     if let Some(held) = &held {

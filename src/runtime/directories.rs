@@ -7,7 +7,8 @@ use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
 use super::error::Error;
-use crate::language::user_config::{self, UserConfig};
+use crate::language::plugins;
+use crate::language::plugins::UserConfig;
 use crate::plain_file;
 use crate::store::files;
 use crate::store::layout::RunsRoot;
@@ -51,7 +52,7 @@ pub fn user_config() -> Result<UserConfig, Error> {
     let Some(base) = of_user("XDG_CONFIG_HOME", ".config") else {
         return Ok(UserConfig::default());
     };
-    let path = base.join(user_config::FILE);
+    let path = base.join(plugins::FILE);
     let text = match plain_file::text(&path) {
         Ok(text) => text,
         Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
@@ -59,7 +60,7 @@ pub fn user_config() -> Result<UserConfig, Error> {
         }
         Err(error) => return Err(Error::Io { doing: "read", path, error }),
     };
-    user_config::parse(&text)
+    plugins::parse(&text)
         .map_err(|error| Error::Manifest { path: path.display().to_string(), error })
 }
 

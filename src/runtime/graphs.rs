@@ -10,8 +10,8 @@ use std::thread;
 use serde_json::{Map, Value};
 
 use super::local_executor::LocalActivityExecutor;
-use crate::actor::activity_executor::ActivityExecutor;
 use crate::actor::process::StayUp;
+use crate::actor::runner::ActivityExecutor;
 use crate::domain::id::RunId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::run::Run;
@@ -20,17 +20,17 @@ use crate::engine::Engine;
 use crate::language::graph::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeNameTaken, TypeRole};
 use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::process::command::EnvironmentMarker;
-use crate::process::helper_environment::{NamedVariables, passed_on};
+use crate::process::plugin_process::{NamedVariables, passed_on};
 use crate::process::working_dirs::{ExchangeCopy, WorkingDirs};
 use crate::proof::StepProofs;
 use crate::runtime::local_executor::{ProgramStarter, RunLauncher};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::workflow::WorkflowDir;
+use crate::world::files::Workspace;
 use crate::world::gate::NameLookup;
 use crate::world::own_types::{OwnType, OwnTypeRegistry};
 use crate::world::perform::WorkspaceExecutor;
-use crate::world::workspace::Workspace;
 
 /// The environment of a run's graphs.
 #[derive(Debug, Default)]

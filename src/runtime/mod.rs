@@ -3,11 +3,8 @@
 //! It connects the other modules, so that a program can do what the command line does. It knows no flags and
 //! prints nothing: plug-ins show whatever is visible.
 
-mod answerer;
-pub mod attachment;
+pub mod answerer;
 pub mod branch;
-pub mod branch_draft;
-pub mod branch_point;
 mod builder;
 pub mod check;
 pub mod checked_workflow;
@@ -17,15 +14,12 @@ mod create;
 pub mod directories;
 pub mod error;
 mod exchange;
-pub mod given_reply;
 pub mod graphs;
 mod hosts;
 mod local_executor;
 pub mod observing;
-mod plugin_programs;
 mod plugins;
 pub mod recording;
-pub mod replay;
 mod resume;
 mod root_capture;
 pub mod run_facts;
@@ -44,8 +38,7 @@ pub use create::{PreparedRun, RunOutcome, RunRequest, create};
 pub use directories::directory;
 pub use error::Error;
 pub use local_executor::RunLauncher;
-pub use plugin_programs::replace_own;
-pub use plugins::{PlugIns, PluginOptions};
+pub use plugins::{PlugIns, PluginOptions, replace_own};
 pub use resume::{check_retry, resume};
 pub use supervise::{InterruptReceiver, supervised};
 pub use trust::RunStarter;

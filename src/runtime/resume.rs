@@ -9,11 +9,10 @@ use super::answerer::check_answerer;
 use super::check::refuse_errors_of_states;
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::replay;
 use super::root_capture::capture_root;
-use super::seals;
 use super::supervise::{live_scope, pinned_scope};
 use super::trust::RunStarter;
+use super::{recording, seals};
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::agent::Agent;
 use crate::domain::apply::apply;
@@ -27,19 +26,17 @@ use crate::domain::run::Run;
 use crate::domain::sealed_terms::SealedTerms;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::time::Timestamp;
-use crate::language::diagnostic::Diagnostic;
-use crate::language::graph::profile::GraphProfile;
-use crate::language::graph::read::read;
+use crate::language::diagnostic::{Diagnostic, closest};
+use crate::language::graph::read::{GraphProfile, read};
 use crate::language::graph::vocabulary::GraphVocabulary;
-use crate::language::hint::closest;
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::runtime::create::PreparedRun;
-use crate::runtime::observing::inbox_view::apply_inbox;
+use crate::runtime::observing::agent_entries::apply_inbox;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
 use crate::store::run_store::{LockedRun, RecoveredRun};
-use crate::store::seal::pins_checksum;
+use crate::store::turn_proofs::pins_checksum;
 use crate::store::user_state::UserState;
 use crate::store::workflow::WorkflowDir;
 
@@ -66,7 +63,7 @@ pub fn resume(
     apply_inbox(&mut seen, store.dir(), &starter.state.key()?)?;
     warnings.extend(check_answers(&seen, &settings)?);
     if settings.cassette.is_some() {
-        replay::of_run(&settings, &store.dir().cassette())?;
+        recording::of_run(&settings, &store.dir().cassette())?;
     }
     let mut terms = vec![found];
     let pins = match pins {

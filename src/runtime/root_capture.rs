@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::path::Path;
 
 use crate::domain::id::{Folder, StateKind, StateName};
+use crate::domain::sealed_terms::{PinDifference, WorkflowPins, is_test_path};
 use crate::domain::transition::Transition;
-use crate::domain::workflow_pins::{PinDifference, WorkflowPins, is_test_path};
 use crate::language::diagnostic::line_difference_up_to;
 use crate::language::prompt::frontmatter::why_no_entry;
 use crate::language::prompt::workflow_map::FolderPrompt;

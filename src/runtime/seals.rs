@@ -9,16 +9,17 @@ use super::graphs::GraphSetup;
 use super::trust::{self, RunStarter};
 use super::workflow::{Workflow, settings_of};
 use crate::domain::run::Run;
-use crate::domain::sealed_terms::{JournalFlaw, RunSeal, SealedJournal, SealedTerms, mode};
+use crate::domain::sealed_terms::{
+    JournalFlaw, RunSeal, SealedJournal, SealedTerms, WorkflowPins, mode,
+};
 use crate::domain::settings::{AnswererKind, Settings};
-use crate::domain::workflow_pins::WorkflowPins;
 use crate::language::source::checksum;
 use crate::runtime::root_capture::differences;
+use crate::store;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
-use crate::store::pinned;
 use crate::store::user_state::UserState;
-use crate::store::{self, lock, proven_journal, seal};
+use crate::store::{journal, lock, pinned, turn_proofs};
 
 /// A person's confirmation of a run's directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -46,7 +47,7 @@ pub(super) fn save(
         terms,
         journal: confirmed.journal.clone(),
     };
-    Ok(seal::save(&starter.state, &seal)?)
+    Ok(turn_proofs::save(&starter.state, &seal)?)
 }
 
 /// Checks that a run's directory has the terms that a person confirmed.
@@ -60,10 +61,10 @@ pub(super) fn check(
     found: &SealedTerms,
 ) -> Result<SealConfirmation, Error> {
     let first_session = first_session.to_owned();
-    let journal = seal::seal_of_journal(&root.run(&run.workflow_id).journal())?;
+    let journal = turn_proofs::seal_of_journal(&root.run(&run.workflow_id).journal())?;
     let shown = serde_json::to_vec(&(&run.scope_dir, found, &journal));
     let checksum = checksum(shown.unwrap_or_default());
-    let seal = seal::find(&starter.state, root, &run.workflow_id)?;
+    let seal = turn_proofs::find(&starter.state, root, &run.workflow_id)?;
     let differences = match &seal {
         Some(seal) => {
             let mut differences = seal.differences(&run.scope_dir, found);
@@ -94,7 +95,7 @@ fn journal_flaw(
     run: &Run,
     seal: Option<&RunSeal>,
 ) -> Result<Option<JournalFlaw>, Error> {
-    Ok(proven_journal::flaw(&root.run(&run.workflow_id), seal, &state.key()?)?)
+    Ok(journal::flaw(&root.run(&run.workflow_id), seal, &state.key()?)?)
 }
 
 /// Checks that the journal of a run that is over has not been changed.
@@ -102,7 +103,7 @@ fn journal_flaw(
 /// # Errors
 /// [`Error::NotConfirmed`].
 pub fn check_ended(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), Error> {
-    let seal = seal::find(state, root, &run.workflow_id)?;
+    let seal = turn_proofs::find(state, root, &run.workflow_id)?;
     match journal_flaw(state, root, run, seal.as_ref())? {
         None => Ok(()),
         Some(flaw) => Err(Error::NotConfirmed {
@@ -123,12 +124,12 @@ pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<()
         Err(store::Error::Held { .. }) => return Ok(()),
         lock => lock?,
     };
-    let Some(seal) = seal::find(state, root, id)? else { return Ok(()) };
+    let Some(seal) = turn_proofs::find(state, root, id)? else { return Ok(()) };
     if journal_flaw(state, root, run, Some(&seal))?.is_some() {
         return Ok(());
     }
-    let journal = Some(seal::seal_of_journal(&dir.journal())?);
-    Ok(seal::save(state, &RunSeal { journal, ..seal })?)
+    let journal = Some(turn_proofs::seal_of_journal(&dir.journal())?);
+    Ok(turn_proofs::save(state, &RunSeal { journal, ..seal })?)
 }
 
 /// Returns the privileged parts that a run would execute, a text each.

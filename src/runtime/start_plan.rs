@@ -9,14 +9,14 @@ use super::checked_workflow::{CapturedWorkflow, CheckedWorkflow, StartTerms};
 use super::create::RunRequest;
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::replay;
+use super::recording;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
 use crate::domain::id::{RunId, StateKind, StateName};
 use crate::domain::model::ModelName;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::turn_options::TurnOptions;
-use crate::language::graph::profile::GraphProfile;
+use crate::language::graph::read::GraphProfile;
 use crate::language::prompt::step::step;
 use crate::language::prompt::widenings::MAX_SURVEYED_STATES;
 use crate::language::prompt::workflow_map::{
@@ -123,7 +123,7 @@ pub fn plan(
     refusals.extend(check_place(root, request.id.as_ref()).err().map(Error::from));
     let worktrees = checked.check_worktrees(root, &id, &settings);
     refusals.extend(worktrees.map(|warning| warnings.extend(warning)).err());
-    replay::taken_in(&checked.files.workflow, &mut settings)?;
+    recording::taken_in(&checked.files.workflow, &mut settings)?;
     settings.budget_usd = settings.budget_usd.or(checked.first.budget);
     let trust = planned_trust(
         &checked.files,

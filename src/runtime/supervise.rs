@@ -10,21 +10,19 @@ use super::answerer::build_runner;
 use super::error::Error;
 use super::graphs::{builtins, working_dirs};
 use super::hosts::RemoteHosts;
-use super::plugin_programs;
 use super::plugins::PlugIns;
-use super::seals;
 use super::sharing::{self, ClaimedRun, EngineMirror, FactThread};
 use super::workflow_starter::WorkflowStarter;
-use crate::actor::activity_executor::ActivityExecutor;
+use super::{plugins, seals};
 use crate::actor::context::now;
-use crate::actor::launch::{RunLaunch, supervise};
+use crate::actor::process::{RunLaunch, supervise};
 use crate::actor::registry::AgentRegistry;
-use crate::actor::runner::StepRunner;
 use crate::actor::runner::UnavailableRunner;
+use crate::actor::runner::{ActivityExecutor, StepRunner};
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::run::Run;
+use crate::domain::sealed_terms::WorkflowPins;
 use crate::domain::settings::Settings;
-use crate::domain::workflow_pins::WorkflowPins;
 use crate::engine::Engine;
 use crate::plugin::debug::DebugPlugin;
 use crate::plugin::external::RunPosition;
@@ -210,7 +208,7 @@ async fn started_plugins(
         seq: if matches!(start, SupervisorStart::FirstRecord(_)) { 0 } else { run.seq },
         total_cost: run.total_cost_usd,
     };
-    match plugin_programs::start(&mut plugins, settings, (marker, scope), &place).await {
+    match plugins::start(&mut plugins, settings, (marker, scope), &place).await {
         Ok(()) => Ok(plugins),
         Err(error) => {
             plugins.finish(None).await;

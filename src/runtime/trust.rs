@@ -12,16 +12,15 @@ use super::workflow::{manifest_of, settings_of};
 use crate::actor::context::now;
 use crate::domain::id::Folder;
 use crate::domain::privilege::Privilege;
+use crate::domain::sealed_terms::{WorkflowPins, is_prompt_path};
 use crate::domain::settings::{PlugIn, Settings};
 use crate::domain::widening::PermissionCeiling;
-use crate::domain::workflow_pins::{WorkflowPins, is_prompt_path};
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::manifest;
 use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
 use crate::language::prompt::step;
-use crate::language::source::WorkflowSource;
 use crate::language::source::checksum;
-use crate::language::trusted_form::{named_files, trusted_form, word_of};
+use crate::language::source::{WorkflowSource, named_files, trusted_form, word_of};
 use crate::store::trust::{
     self, ComparedContent, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum,
 };

@@ -11,15 +11,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::domain::id::{Folder, StateName};
-use crate::domain::permission::{RunPermission, StarterConsent};
+use crate::domain::privilege::{RunPermission, StarterConsent};
 use crate::domain::settings::{ForkSettings, Settings};
 use crate::language::diagnostic::{Diagnostic, Severity};
-use crate::language::graph::profile::GraphProfile;
-use crate::language::graph::read::read;
+use crate::language::graph::read::{GraphProfile, read};
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::manifest;
-use crate::language::manifest::{ExaminedManifest, Manifest};
-use crate::language::peer_manifest::PeerManifest;
+use crate::language::manifest::{ExaminedManifest, Manifest, PeerManifest};
 use crate::language::position::SourcePlace;
 use crate::language::prompt::check::{CheckSubject, beginning, check};
 use crate::language::prompt::first_state::{USUAL_NAMES, UsualFirstState};
@@ -28,7 +26,7 @@ use crate::language::prompt::workflow_map::FolderGraph;
 use crate::language::source::{self, WorkflowSource};
 use crate::language::turn_options::embed_files;
 use crate::runtime::error::{Error, RefusalScope, WorkflowErrors};
-use crate::runtime::plugin_programs::asked_for;
+use crate::runtime::plugins::asked_for;
 use crate::store::workflow::WorkflowDir;
 
 /// The prompt a folder begins with.

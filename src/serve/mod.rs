@@ -4,19 +4,12 @@
 //! It knows no command: [`backend`] is the seam through which the command line answers and acts.
 
 pub mod access;
-pub mod action_body;
 pub mod agent_feed;
-pub mod agent_rows;
 pub mod backend;
 pub mod conversation;
 pub mod feed;
-pub mod feed_hub;
 pub mod handler;
 pub mod openapi;
 pub mod reply;
-pub mod reply_body;
 pub mod routes;
 pub mod run_feed;
-pub mod runs_feed;
-pub mod server;
-pub mod timeline;

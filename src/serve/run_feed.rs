@@ -2,23 +2,29 @@
 //!
 //! The records of a run as lines of the page, and pages of them.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
+use super::backend::CommandQuery;
 use crate::domain::event::Record;
-use crate::domain::id::AgentId;
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::ledger::{ChargeKind, LedgerCharge, cost_of};
+use crate::domain::money::Usd;
 use crate::domain::printable::beginning;
 use crate::domain::time::Timestamp;
-use crate::plugin::line_choice::tone;
+use crate::domain::turn::TurnId;
+use crate::plugin::console::tone;
 use crate::plugin::sentence::{sentence, shown_texts};
 use crate::plugin::styled::TextTone;
+use crate::process::{tool_calls, turn_transcript};
 use crate::runtime::observing::run_watcher::RunWatcher;
-use crate::serve::agent_rows::{RunChanges, ToldRun};
+use crate::serve::agent_feed::{RunChanges, ToldRun};
 use crate::serve::backend::{CommandBackend, FollowedRun};
 use crate::serve::feed::{FeedEvent, FeedSource};
 use crate::store;
@@ -296,4 +302,265 @@ pub fn read(dir: &RunDir, range: &LogRange) -> Result<LogPage, store::Error> {
         }
     }
     Ok(LogPage { records: found.into_iter().map(|(record, _)| record).collect(), more: is_cut })
+}
+
+// The stream of all runs: each as `list --json` has it, with its open questions.
+
+/// The shortest interval between two looks.
+const LIST_POLL_INTERVAL: Duration = Duration::from_millis(500);
+
+/// The most runs that are followed; older ones are asked for.
+const MAX_RUNS: usize = 100;
+
+/// The source of the stream of all runs.
+pub struct RunsFeedSource {
+    backend: Arc<dyn CommandBackend>,
+    runs: Vec<Value>,
+    failure: Option<String>,
+    pause: Duration,
+}
+
+impl RunsFeedSource {
+    /// Returns a source that has not looked yet.
+    pub fn new(backend: Arc<dyn CommandBackend>) -> Self {
+        let mut source =
+            Self { backend, runs: Vec::new(), failure: None, pause: LIST_POLL_INTERVAL };
+        source.look();
+        source
+    }
+
+    fn look(&mut self) -> Vec<FeedEvent> {
+        let begin = Instant::now();
+        let query = CommandQuery::Runs { offset: 0, limit: MAX_RUNS };
+        let found = self.backend.document(&query);
+        self.pause = LIST_POLL_INTERVAL.max(begin.elapsed() * PAUSE_FACTOR);
+        match found {
+            Ok(Value::Object(mut found)) => {
+                self.failure = None;
+                let runs = match found.remove("runs") {
+                    Some(Value::Array(runs)) => runs,
+                    _ => Vec::new(),
+                };
+                let events = changes(&self.runs, &runs);
+                self.runs = runs;
+                events
+            }
+            Err(refusal) if self.failure.as_ref() != Some(&refusal.message) => {
+                self.failure = Some(refusal.message.clone());
+                vec![FeedEvent::of("failure", &refusal.message)]
+            }
+            Ok(_) | Err(_) => Vec::new(),
+        }
+    }
+}
+
+impl FeedSource for RunsFeedSource {
+    fn refresh(&mut self) -> Result<Vec<FeedEvent>, store::Error> {
+        Ok(self.look())
+    }
+
+    fn whole(&self, _after: Option<u64>) -> Vec<FeedEvent> {
+        let failure = self.failure.as_ref().map(|failure| FeedEvent::of("failure", failure));
+        let runs = self.runs.iter().map(|run| FeedEvent::of("run", run));
+        runs.chain(failure).collect()
+    }
+
+    fn seq(&self) -> u64 {
+        0
+    }
+
+    fn interval(&self) -> Duration {
+        self.pause
+    }
+}
+
+/// Returns the events for the runs that are new, different or gone.
+fn changes(before: &[Value], now: &[Value]) -> Vec<FeedEvent> {
+    let name = |run: &Value| run["run"].as_str().unwrap_or_default().to_owned();
+    let mut old: BTreeMap<String, &Value> = before.iter().map(|run| (name(run), run)).collect();
+    let mut events = Vec::new();
+    for run in now {
+        if old.remove(&name(run)) != Some(run) {
+            events.push(FeedEvent::of("run", run));
+        }
+    }
+    events.extend(old.keys().map(|gone| FeedEvent::of("gone", gone)));
+    events
+}
+
+// The turns of a run over time: when each could begin, when it began, and when it ended.
+
+/// The most turns that are told: the last ones.
+const MAX_TURNS: usize = 3000;
+
+/// A turn over time. It waits until it has begun, then its process starts, then the model and its tools work, in turns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct TurnBar {
+    /// The agent.
+    pub agent: AgentId,
+    /// The step.
+    pub step: u64,
+    /// The turn.
+    pub turn: u32,
+    /// The state.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub state: Option<StateName>,
+    /// The time from which it was due.
+    pub due: Timestamp,
+    /// The time at which it began; absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub begun: Option<Timestamp>,
+    /// The time at which the model was asked; absent if that is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Timestamp>,
+    /// The time that the model took of the rest, in milliseconds; absent if that is not known. The tools took what remains.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub model_ms: Option<u64>,
+    /// The time at which it ended.
+    pub ended: Timestamp,
+    /// True if it failed or its reply was refused.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub failed: bool,
+    /// The cost.
+    pub cost_usd: Usd,
+}
+
+/// The turns of a run over time.
+#[derive(Debug, Serialize, JsonSchema)]
+pub struct RunTimeline {
+    /// The beginning of the run
+    began: Timestamp,
+    /// The number of turns that are left out
+    left_out: usize,
+    /// The turns
+    turns: VecDeque<TurnBar>,
+}
+
+/// The fold over the records.
+#[derive(Debug, Default)]
+struct TimelineFold {
+    /// The time of the last record of each agent.
+    last: HashMap<AgentId, Timestamp>,
+    began: Timestamp,
+    bars: VecDeque<TurnBar>,
+    left_out: usize,
+}
+
+impl TimelineFold {
+    fn see(&mut self, record: &Record) {
+        if record.seq == 1 {
+            self.began = record.at;
+        }
+        let charge = cost_of(&record.event).filter(|charge| charge.on != ChargeKind::Nothing);
+        if let Some(charge) = charge {
+            self.add(record, &charge);
+        }
+        if let Some(agent) = record.event.agent() {
+            self.last.insert(agent.clone(), record.at);
+        }
+    }
+
+    fn add(&mut self, record: &Record, charge: &LedgerCharge<'_>) {
+        let TurnId { agent, step, turn } = charge.turn;
+        // The first turn of a forked agent is due from the record that forked it.
+        let own = self.last.get(agent).or_else(|| self.last.get(agent.parent()?));
+        let (due, ended) = (own.copied().unwrap_or(self.began), record.at);
+        let took = charge.cost.duration_ms;
+        self.bars.push_back(TurnBar {
+            agent: agent.clone(),
+            step: *step,
+            turn: *turn,
+            state: charge.prompt.cloned(),
+            due,
+            begun: None,
+            asked: took.map(|took| Timestamp(ended.0.saturating_sub(took)).max(due)),
+            model_ms: None,
+            ended,
+            failed: match charge.on {
+                ChargeKind::Answer | ChargeKind::Nothing | ChargeKind::Late => false,
+                ChargeKind::Rejected | ChargeKind::Failed(_) => true,
+            },
+            cost_usd: charge.cost.amount,
+        });
+        if self.bars.len() > MAX_TURNS {
+            self.bars.pop_front();
+            self.left_out += 1;
+        }
+    }
+}
+
+/// Reads the turns of a run that have ended.
+///
+/// # Errors
+/// [`store::Error`].
+pub fn read_timeline(dir: &RunDir) -> Result<RunTimeline, store::Error> {
+    let mut journal = JournalReader::open(&dir.journal())?;
+    let mut fold = TimelineFold::default();
+    while let Some((seq, line)) = journal.read()? {
+        fold.see(&record::decode(&line).map_err(|flaw| journal.damaged(seq, &flaw))?);
+    }
+    let steps = dir.steps();
+    let turns: Vec<TurnId> = fold.bars.iter().map(turn_of).collect();
+    for ((bar, turn), model) in
+        fold.bars.iter_mut().zip(&turns).zip(tool_calls::read(&steps, &turns))
+    {
+        (bar.begun, bar.model_ms) = (begun(&steps, bar, turn), model);
+    }
+    Ok(RunTimeline { began: fold.began, left_out: fold.left_out, turns: fold.bars })
+}
+
+fn turn_of(bar: &TurnBar) -> TurnId {
+    TurnId { agent: bar.agent.clone(), step: bar.step, turn: bar.turn }
+}
+
+/// Returns the time at which a turn began: its first file is written then.
+fn begun(steps: &Path, bar: &TurnBar, turn: &TurnId) -> Option<Timestamp> {
+    let file =
+        |ending: &str| turn_transcript::changed(&steps.join(format!("{}.{ending}", turn.stem())));
+    let begun = file("turn").or_else(|| file("started"))?;
+    Some(begun).filter(|begun| (bar.due..=bar.ended).contains(begun))
+}
+
+#[cfg(test)]
+mod runs_feed_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn only_changed_runs_are_told() {
+        let run = |id: &str, cost: u32| json!({ "run": id, "cost": cost });
+        let told = |before: &[Value], now: &[Value]| -> Vec<(&'static str, String)> {
+            changes(before, now).into_iter().map(|event| (event.name, event.data)).collect()
+        };
+        assert_eq!(told(&[], &[run("a", 1)]), [("run", r#"{"run":"a","cost":1}"#.to_owned())]);
+        assert_eq!(told(&[run("a", 1)], &[run("a", 1)]), []);
+        let both = told(&[run("a", 1), run("b", 1)], &[run("b", 2)]);
+        assert_eq!(both, [("run", r#"{"run":"b","cost":2}"#.to_owned()), ("gone", "\"a\"".into())]);
+    }
+}
+
+#[cfg(test)]
+mod timeline_tests {
+    use super::*;
+    use crate::domain::event::Event;
+    use crate::domain::tests::scene::{Scene, result, tag};
+    use crate::domain::transition::TagName;
+
+    #[test]
+    fn turns_of_a_forked_agent_are_due_from_the_fork_on() {
+        let mut scene = Scene::begin();
+        let mut fold = TimelineFold::default();
+        let mut take = |agent: &str, transition| {
+            let event = Event::StepFinished(scene.step(agent, transition));
+            let at = Timestamp(scene.next() * 1000);
+            fold.see(&Record::next(&scene.run, at, event.clone()));
+            scene.happens(event);
+        };
+        take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
+        take("main.1", result("done"));
+        let bars: Vec<_> = fold.bars.iter().map(|bar| (bar.agent.as_str(), bar.step)).collect();
+        assert_eq!(bars, [("main", 1), ("main.1", 1)]);
+        assert_eq!(fold.bars[1].due, fold.bars[0].ended);
+    }
 }

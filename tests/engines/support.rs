@@ -6,8 +6,7 @@ use std::time::{Duration, Instant};
 
 use raymond::domain::host::{HostEpoch, HostName, HostReport};
 use raymond::domain::id::RunId;
-use raymond::engine::host_mailbox::{HostReply, HostRequest};
-use raymond::engine::host_registry::HostClaim;
+use raymond::engine::host_mailbox::{HostClaim, HostReply, HostRequest};
 use raymond::engine::shared_log::{LogLine, NewSharedRun, RunLease};
 use raymond::engine::{Engine, EngineError};
 

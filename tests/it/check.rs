@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use raymond::language::tag::misspelt::misspelt;
+use raymond::language::tag::misspelt;
 use serde_json::{Value, json};
 
 use crate::support::{Test, always};

@@ -21,11 +21,10 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{sleep, timeout};
 
-use crate::child::group::ProcessExit;
-use crate::child::subreaper::ProcessPurpose;
-use crate::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
+use crate::child::orphans::ProcessPurpose;
+use crate::child::{ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit};
 use crate::command::EnvironmentMarker;
-use crate::helper_environment::without_keys;
+use crate::plugin_process::without_keys;
 use raymond_store::plain_file;
 
 /// The time that a program has to end after the request to end.

@@ -24,19 +24,18 @@ use uuid::Uuid;
 use crate::captured_output::ProcessSpec;
 use crate::child::cgroup::{ProcessCgroup, RunGroups};
 use crate::claude::ClaudeRunner;
+use crate::command;
 use crate::command::arguments;
+use crate::pool::WorkerSlot;
 use crate::transcript::ProcessFiles;
-use crate::turn_arguments;
-use crate::worker::{ConfigFiles, Worker, take_out_configs};
-use crate::worker_process::{WorkerProcess, WorkerSpec};
-use crate::worker_slot::WorkerSlot;
+use crate::worker::{ConfigFiles, Worker, WorkerProcess, WorkerSpec, take_out_configs};
 use raymond_model::id::{AgentId, SessionId};
 use raymond_model::money::Usd;
-use raymond_model::option_switch::ProcessOptions;
 use raymond_model::session::Session;
+use raymond_model::settings::ProcessOptions;
 use raymond_model::turn::{FailureCause, TurnFailure};
 use raymond_model::turn_options::{StartupMode, TurnOptions};
-use raymond_model::working_dir::WorkingDir;
+use raymond_model::worktree::WorkingDir;
 use raymond_store::fault::point;
 use raymond_store::plain_file;
 use raymond_store::proof::StepProofs;
@@ -103,7 +102,7 @@ impl ClaudeRunner {
             arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
         }
         let is_set = |name: &str| self.inherited.contains(name);
-        let mut environment = turn_arguments::environment(&launch.options.turn, is_set)
+        let mut environment = command::environment(&launch.options.turn, is_set)
             .map_err(|name| TurnFailure::new(FailureCause::Workflow, not_set(&name)))?;
         // A bare start would leave out hooks that protect the starter of the run.
         let may_be_bare = self.settings.consent.trusts_workflow;

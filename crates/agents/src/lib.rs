@@ -7,42 +7,28 @@
 //! its finished transcript. A process that serves further turns of its session gets them on a
 //! pipe; when that breaks it ends after its current turn.
 
-mod acquire;
 pub mod ancestry;
-mod api_error;
-pub mod attach;
 pub mod captured_output;
 pub mod child;
 pub mod classify;
 pub mod claude;
 pub mod command;
 pub mod follow;
-pub mod helper_environment;
 pub mod host;
 pub mod launch;
 pub mod message;
-pub mod model_times;
-pub mod no_answer;
 pub mod on_event_command;
 pub mod outcome;
 pub mod partial_message_removal;
 pub mod plugin_process;
 pub mod pool;
 pub mod registry;
-pub mod said_in_session;
 pub mod scripted_stream;
-mod session_recap;
+pub mod session_recap;
 pub mod stream;
-mod sweep;
-mod tool_calls;
+pub mod tool_calls;
 pub mod transcript;
-pub mod turn_arguments;
-mod turn_end;
-pub mod turn_tail;
 pub mod turn_transcript;
 pub mod usage_limit;
 pub mod worker;
-pub mod worker_process;
-pub mod worker_slot;
 pub mod working_dirs;
-pub mod write_watch;

@@ -10,7 +10,7 @@ use std::borrow::Cow;
 use serde_json::json;
 
 use raymond_model::id::MessageId;
-use raymond_model::option_switch::ProcessSwitch;
+use raymond_model::settings::ProcessSwitch;
 
 /// The longest prompt that is sent this way, in bytes: it comes back in the stream, whose lines are
 /// limited. A longer one gets a process of its own.

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::stream::long_line::CompactedLengths;
+use crate::stream::line::CompactedLengths;
 use raymond_store::fault::point;
 use raymond_store::plain_file;
 

@@ -2,14 +2,36 @@
 //!
 //! They are read from the streams of the agent's turns. The length is limited; the latest turns count most.
 
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
+use std::sync::Arc;
+use std::{fmt, io};
+
+use raymond_model::id::{MessageId, SessionId};
+use raymond_model::turn::{FailureCause, TurnFailure, TurnInput};
+use raymond_model::turn_options::EnvValue;
+use raymond_store::plain_file;
+use raymond_store::plain_file::FileReplacement;
+use serde::Deserialize;
+use tokio::process::Command;
+use tokio::runtime::Builder;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::spawn_blocking;
 
 use super::stream::line::{LineKind, StreamLine, get, text};
 use super::turn_transcript::TurnTranscript;
-use raymond_model::id::SessionId;
-use raymond_model::turn::TurnInput;
-use raymond_store::plain_file;
+use crate::child::orphans;
+use crate::claude::{ClaudeRunner, WorkerTurn};
+use crate::launch::unwritable;
+use crate::partial_message_removal;
+use crate::stream::StreamParser;
+use crate::stream::background::BackgroundTasks;
+use crate::transcript::{ProcessFiles, TurnFiles};
+use crate::worker::{Worker, WorkerProcess};
 
 /// The longest beginning, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
@@ -135,6 +157,337 @@ fn shortened(text: &str) -> String {
     format!("{}\n\n(…)\n\n{}", &text[..begin], &text[end..])
 }
 
+// Reads the messages of a Claude Code session that the session it branches off does not have.
+//
+// Checks that the copy of the workflow's files is unchanged.
+//
+// This is done before its files are given to a process by their paths.
+//
+// The files in which Claude Code keeps its sessions: one for each, below a folder for the directory it ran in.
+//
+// Claude Code removes old ones by itself, 30 days after their last turn by default.
+
+/// The messages of a session that its origin does not have.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct SaidInSession {
+    /// Their number.
+    pub count: usize,
+    /// The last message, if it is the model's. Words of the person that have no reply are the end of the session, too.
+    pub last_reply: Option<MessageId>,
+}
+
+/// A line of a session's file, as far as it matters.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct SessionLine {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    uuid: Option<String>,
+    #[serde(default)]
+    is_sidechain: bool,
+}
+
+/// Returns what was said in a session that is a branch of another one.
+///
+/// # Errors
+/// A file cannot be read. One that does not exist has no messages.
+pub fn said(session: &Path, origin: &Path) -> std::io::Result<SaidInSession> {
+    let mut known = HashSet::new();
+    for_each_message(origin, |id, _| {
+        known.insert(id);
+    })?;
+    let mut said = SaidInSession::default();
+    for_each_message(session, |id, is_reply| {
+        let message = MessageId::new(&id);
+        // The program writes some messages a second time.
+        if !known.insert(id) {
+            return;
+        }
+        said.count += 1;
+        said.last_reply = is_reply.then_some(message);
+    })?;
+    Ok(said)
+}
+
+/// Passes the id of each message to `visit`, and whether it is the model's. Lines of other kinds are left out.
+fn for_each_message(path: &Path, mut visit: impl FnMut(String, bool)) -> std::io::Result<()> {
+    let file = match open_session(path) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
+        file => file?,
+    };
+    for line in BufReader::new(file).split(b'\n') {
+        let Ok(line) = serde_json::from_slice::<SessionLine>(&line?) else { continue };
+        let is_reply = match line.kind.as_deref() {
+            Some("assistant") => true,
+            Some("user") => false,
+            _ => continue,
+        };
+        if let (Some(id), false) = (line.uuid, line.is_sidechain) {
+            visit(id, is_reply);
+        }
+    }
+    Ok(())
+}
+
+/// The variable that names Claude Code's own directory.
+pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
+
+/// The longest name of a folder, in units of UTF-16. A longer one is cut, and ends with a number that is made from all of it.
+const MAX_FOLDER_UNITS: usize = 200;
+
+/// Returns Claude Code's own directory for a turn that is started with these variables; `None` if there is none.
+/// `inherited` is what [`CONFIG_DIR`] is otherwise, and `home` the home directory.
+pub fn config_dir(
+    variables: Option<&BTreeMap<String, EnvValue>>,
+    inherited: Option<PathBuf>,
+    home: Option<PathBuf>,
+) -> Option<PathBuf> {
+    let set = |name: &str| match variables.and_then(|all| all.get(name)) {
+        Some(EnvValue::Set(text)) => Some(PathBuf::from(text)),
+        Some(EnvValue::Pass) | None => None,
+    };
+    let home = || set("HOME").or(home).map(|home| home.join(".claude"));
+    set(CONFIG_DIR).or(inherited).or_else(home)
+}
+
+/// Returns the path at which Claude Code finds a session from a directory. A session whose id is no name of a file has none.
+pub fn session_path(config_dir: &Path, cwd: &Path, session: &SessionId) -> Option<PathBuf> {
+    let id = session.as_str();
+    let is_name = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
+    let folder = config_dir.join("projects").join(folder_name(&cwd.to_string_lossy()));
+    is_name.then(|| folder.join(format!("{id}.jsonl")))
+}
+
+/// Returns the file of a session: where it is found from a directory, or else below the folder of any other one.
+pub fn find_session(config_dir: &Path, cwd: &Path, session: &SessionId) -> Option<PathBuf> {
+    let path = session_path(config_dir, cwd, session)?;
+    if path.is_file() {
+        return Some(path);
+    }
+    let name = path.file_name()?;
+    let folders = std::fs::read_dir(config_dir.join("projects")).ok()?;
+    let files = folders.flatten().map(|folder| folder.path().join(name));
+    files.into_iter().find(|file| file.is_file())
+}
+
+/// Opens the file of a session.
+///
+/// # Errors
+/// The system's error, or that it is no plain file.
+pub fn open_session(path: &Path) -> std::io::Result<File> {
+    plain_file::open(path)
+}
+
+/// Writes a session to where Claude Code finds it. What is there already, and is not that session, is kept beside it;
+/// its new path is returned.
+///
+/// # Errors
+/// The system's error, or that of `fill`. What was there is kept beside it then, too.
+pub fn write_session(
+    path: &Path,
+    fill: impl FnOnce(&mut File) -> std::io::Result<()>,
+) -> std::io::Result<Option<PathBuf>> {
+    if let Some(folder) = path.parent() {
+        std::fs::create_dir_all(folder)?;
+    }
+    let aside = if plain_file::is_there(path) { Some(set_aside(path)?) } else { None };
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let draft = format!("{name}.{}.new", std::process::id());
+    FileReplacement::of(path).with_draft(draft).write_with(fill).map_err(|failed| failed.error)?;
+    Ok(aside)
+}
+
+/// Keeps a file under another name beside it.
+fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
+    let mut others = (1_u32..).map(|number| path.with_extension(format!("jsonl.{number}.before")));
+    let other = others.find(|other| !other.exists()).unwrap_or_default();
+    std::fs::rename(path, &other)?;
+    Ok(other)
+}
+
+/// Returns the name of the folder for a directory, as Claude Code makes it.
+fn folder_name(cwd: &str) -> String {
+    let plain = |unit: u16| match u8::try_from(unit) {
+        Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+        Ok(_) | Err(_) => '-',
+    };
+    let name: String = cwd.encode_utf16().map(plain).collect();
+    if name.len() <= MAX_FOLDER_UNITS {
+        return name;
+    }
+    let sum = cwd
+        .encode_utf16()
+        .fold(0_i32, |sum, unit| sum.wrapping_mul(31).wrapping_add(i32::from(unit)));
+    format!("{}-{}", &name[..MAX_FOLDER_UNITS], base_36(sum.unsigned_abs()))
+}
+
+fn base_36(mut number: u32) -> String {
+    let mut digits = Vec::new();
+    while number > 0 || digits.is_empty() {
+        digits.extend(char::from_digit(number % 36, 36));
+        number /= 36;
+    }
+    digits.iter().rev().collect()
+}
+
+/// Returns the sessions that have no file in Claude Code's own directory, sorted.
+///
+/// # Errors
+/// The directory cannot be read.
+pub fn missing_sessions(
+    config_dir: &Path,
+    sessions: impl IntoIterator<Item = SessionId>,
+) -> std::io::Result<BTreeSet<SessionId>> {
+    let mut missing: BTreeSet<SessionId> = sessions.into_iter().collect();
+    if missing.is_empty() {
+        return Ok(missing);
+    }
+    let folders = match std::fs::read_dir(config_dir.join("projects")) {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(missing),
+        folders => folders?,
+    };
+    for folder in folders {
+        let folder = folder?.path();
+        if folder.is_dir() {
+            missing.retain(|id| !folder.join(format!("{id}.jsonl")).is_file());
+        }
+    }
+    Ok(missing)
+}
+
+/// The check of the copy; without a copy it always passes.
+#[derive(Clone, Default)]
+pub struct CopyCheck(Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>);
+
+impl CopyCheck {
+    /// Creates the check from a function that returns the problem as an error.
+    pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(check)))
+    }
+
+    /// Runs the check, on a thread that may wait for the disk.
+    ///
+    /// # Errors
+    /// The problem with the copy.
+    pub(super) async fn ask(&self) -> Result<(), String> {
+        let Some(check) = self.0.clone() else { return Ok(()) };
+        spawn_blocking(move || check()).await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
+impl fmt::Debug for CopyCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CopyCheck")
+    }
+}
+
+// Attaches a turn that was begun before to its process, if the process still runs.
+//
+// A program that a person uses on the terminal of this process: an editor, or the interactive Claude Code.
+
+impl ClaudeRunner {
+    /// Refuses a turn that seems to have begun but has no proof of it, so that another turn takes its place.
+    pub(super) fn refuse_if_unproven(
+        &self,
+        input: &TurnInput,
+        files: &TurnFiles,
+    ) -> Result<(), TurnFailure> {
+        if files.are_proven(&self.proofs) {
+            return Ok(());
+        }
+        let stem = input.turn.stem();
+        let message =
+            format!("ignoring the stream of the turn {stem}: no proof that raymond began it");
+        Err(TurnFailure::new(FailureCause::Lost, message))
+    }
+
+    /// Attaches to a turn that was started before, and to its process if it still runs. That is the oldest process
+    /// that bears the turn's mark, leads a group and writes into the turn's stream.
+    pub(super) async fn attach(
+        &self,
+        input: &TurnInput,
+        files: &TurnFiles,
+    ) -> Result<WorkerTurn, TurnFailure> {
+        let turn = &input.turn;
+        let turn_offset = files.turn_offset();
+        let name = turn_offset
+            .as_ref()
+            .map_or_else(|| turn.stem(), |turn_offset| turn_offset.process.clone());
+        let process_files = ProcessFiles::named(&self.steps, &name);
+        let stream_file = process_files.stream.clone();
+        let marker = self.marker.clone();
+        let mut found = spawn_blocking(move || orphans::find(&marker)).await.unwrap_or_default();
+        found.retain(|orphan| orphan.process == name);
+        let group = found.iter().find_map(|orphan| self.groups.find(orphan.pid));
+        let process = found
+            .into_iter()
+            .filter(|orphan| orphan.leads)
+            .filter(|orphan| orphans::writes_to(orphan, &stream_file))
+            .min_by_key(|orphan| orphan.started)
+            .map_or(WorkerProcess::Gone, WorkerProcess::Adopted);
+        let from = turn_offset.as_ref().map_or(0, |turn_offset| turn_offset.from);
+        partial_message_removal::recover(&stream_file, from)
+            .map_err(|error| unwritable(&stream_file, &error))?;
+        let mut worker = Worker::new(process, process_files, (input.session.id.clone(), from))
+            .map_err(|error| unwritable(&stream_file, &error))?;
+        worker.is_widened = input.options.asks_for_approval();
+        worker.cgroup = group;
+        worker.slot = self.pool.free_slot();
+        worker.life = Some(self.process_counts.add());
+        let stream = turn_offset.map_or_else(StreamParser::default, |turn_offset| {
+            worker.spent = turn_offset.spent.clone();
+            StreamParser::answer_to(turn_offset.message, turn_offset.spent)
+        });
+        let background = input.options.background.unwrap_or_default();
+        let mut stream = stream.with_background(background, BackgroundTasks::default());
+        stream.traces.runs_command = input.options.runs_command();
+        if files.is_marked_unkept() {
+            stream.set_was_asked();
+        }
+        Ok(WorkerTurn { worker, stream, took_over: false, attached: true })
+    }
+}
+
+/// A program that is to be run.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct ForegroundProgram {
+    /// The program.
+    pub program: OsString,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// The directory it works in, if not that of this process.
+    pub directory: Option<PathBuf>,
+    /// The variables that it gets on top of those of this process.
+    pub added: Vec<(String, String)>,
+    /// The variables of this process that it does not get.
+    pub removed: Vec<&'static str>,
+}
+
+impl ForegroundProgram {
+    /// Runs it to its end. Signals of the terminal are meant for the program, so this process does not end by them.
+    ///
+    /// # Errors
+    /// The system's error if it cannot be started.
+    pub fn run(self) -> io::Result<ExitStatus> {
+        let Self { program, arguments, directory, added, removed } = self;
+        let mut command = Command::new(program);
+        command.args(arguments).envs(added);
+        if let Some(directory) = directory {
+            command.current_dir(directory);
+        }
+        for name in removed {
+            command.env_remove(name);
+        }
+        Builder::new_current_thread().enable_all().build()?.block_on(async {
+            // A signal that has a listener is not passed on to the program as ignored.
+            let kinds = [SignalKind::interrupt(), SignalKind::quit(), SignalKind::hangup()];
+            let listeners: io::Result<Vec<_>> = kinds.into_iter().map(signal).collect();
+            let _listeners = listeners?;
+            command.spawn()?.wait().await
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -231,5 +584,102 @@ mod tests {
         assert!(prompt.len() < MAX_BYTES + 2 * MAX_TEXT_BYTES, "{}", prompt.len());
         assert!(prompt.contains("left out") && prompt.contains("p11") && !prompt.contains("p1 "));
         assert_eq!(prompt.matches("Your earlier session").count(), 1);
+    }
+}
+
+#[cfg(test)]
+mod said_in_session_tests {
+    use super::*;
+
+    #[test]
+    fn messages_that_the_origin_lacks_were_said() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let [origin, session] = ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name));
+        let said_there = || said(&session, &origin).expect("read");
+        assert_eq!(said_there(), SaidInSession::default(), "there are no files");
+        let before = r#"{"type":"user","uuid":"u1"}
+{"type":"assistant","uuid":"a1","message":{}}
+"#;
+        std::fs::write(&origin, before).expect("written");
+        std::fs::write(&session, before).expect("written");
+        assert_eq!(said_there(), SaidInSession::default());
+        let more = r#"{"type":"mode"}
+{"type":"user","uuid":"u2"}
+{"type":"assistant","uuid":"a2"}
+{"type":"assistant","uuid":"a3","isSidechain":true}
+{"type":"user","uuid":"u3"}
+{"type":"user","uuid":"u2"}
+{"type":"assist"#;
+        std::fs::write(&session, format!("{before}{more}")).expect("written");
+        assert_eq!(said_there(), SaidInSession { count: 3, last_reply: None });
+        let shorter = more.replace("u3", "u2");
+        std::fs::write(&session, format!("{before}{shorter}")).expect("written");
+        let last_reply = Some(MessageId::new("a2"));
+        assert_eq!(said_there(), SaidInSession { count: 2, last_reply });
+    }
+}
+
+#[cfg(test)]
+mod session_files_tests {
+    use super::*;
+
+    #[test]
+    fn session_is_missing_if_no_folder_has_its_file() {
+        let config = tempfile::tempdir().expect("a directory");
+        let missing = || {
+            let asked = ["a", "b"].map(SessionId::new);
+            let found = missing_sessions(config.path(), asked).expect("read");
+            found.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(missing(), ["a", "b"], "there is no directory at all");
+        for folder in ["-home-x", "-home-y"] {
+            std::fs::create_dir_all(config.path().join("projects").join(folder)).expect("made");
+        }
+        std::fs::write(config.path().join("projects/-home-y/b.jsonl"), "").expect("written");
+        assert_eq!(missing(), ["a"]);
+        assert!(missing_sessions(config.path(), []).expect("read").is_empty());
+    }
+
+    #[test]
+    fn session_lies_below_folder_of_its_directory() {
+        let path = |cwd: &str, id: &str| {
+            let path = session_path(Path::new("/c"), Path::new(cwd), &SessionId::new(id));
+            path.map(|path| path.display().to_string())
+        };
+        let found = path("/home/a.b/c_d", "e-1").expect("a path");
+        assert_eq!(found, "/c/projects/-home-a-b-c-d/e-1.jsonl");
+        assert_eq!(path("/ä😀", "e").expect("a path"), "/c/projects/----/e.jsonl");
+        assert_eq!(path("/home", "../e"), None);
+        let long = folder_name(&"/x".repeat(150));
+        assert_eq!(long.len(), 207);
+        assert_eq!((&long[..4], &long[200..]), ("-x-x", "-4y6yx2"));
+    }
+
+    #[test]
+    fn session_is_found_below_folder_of_another_directory() {
+        let config = tempfile::tempdir().expect("a directory");
+        let (cwd, id) = (Path::new("/home/x"), SessionId::new("a"));
+        assert_eq!(find_session(config.path(), cwd, &id), None);
+        for folder in ["-home-y", "-home-x"] {
+            let folder = config.path().join("projects").join(folder);
+            std::fs::create_dir_all(&folder).expect("made");
+            std::fs::write(folder.join("a.jsonl"), "").expect("written");
+            assert_eq!(find_session(config.path(), cwd, &id), Some(folder.join("a.jsonl")));
+        }
+    }
+
+    #[test]
+    fn variables_of_a_turn_name_claude_codes_directory() {
+        let set = |name: &str| {
+            let all = BTreeMap::from([(name.to_owned(), EnvValue::Set("/x".to_owned()))]);
+            let home = Some(PathBuf::from("/home"));
+            config_dir(Some(&all), None, home).map(|path| path.display().to_string())
+        };
+        assert_eq!(set(CONFIG_DIR).as_deref(), Some("/x"));
+        assert_eq!(set("HOME").as_deref(), Some("/x/.claude"));
+        assert_eq!(set("OTHER").as_deref(), Some("/home/.claude"));
+        let inherited = Some(PathBuf::from("/own"));
+        assert_eq!(config_dir(None, inherited.clone(), None), inherited);
+        assert_eq!(config_dir(None, None, None), None);
     }
 }

@@ -17,9 +17,7 @@ use strum::{Display, EnumString, IntoStaticStr};
 use crate::EngineError;
 use raymond_model::id::RunId;
 
-use crate::host_mailbox::HostMailbox;
-use crate::host_questions::HostQuestions;
-use crate::host_registry::HostRegistry;
+use crate::host_mailbox::{HostMailbox, HostQuestions, HostRegistry};
 use crate::shared_log::{FactLog, RunLease, SharedLog};
 
 /// An engine.

@@ -10,8 +10,6 @@
 pub mod connect;
 pub mod error;
 pub mod host_mailbox;
-pub mod host_questions;
-pub mod host_registry;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "restate")]

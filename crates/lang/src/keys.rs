@@ -4,9 +4,9 @@
 
 use serde_json::Value;
 
-use super::hint::for_unknown_key;
+use super::diagnostic::for_unknown_key;
 use super::turn_options::{KEYS, OptionFault, canonical};
-use super::yaml::content::{YamlContent, YamlEntry, YamlValue};
+use super::yaml::{YamlContent, YamlEntry, YamlValue};
 
 /// A key of a mapping, for editors.
 #[derive(Debug, Clone, Copy)]

@@ -8,17 +8,6 @@
 //!
 //! The inputs and outputs that a folder declares in its `raymond.yaml`, for workflows that enter it by a tag.
 
-use serde_json::Value;
-
-use crate::keys::{KEYS_OF_STATES, unknown_keys};
-use crate::output::OrderedJson;
-use crate::position::SourcePlace;
-use crate::prompt::forking;
-use crate::schema::shape;
-use crate::turn_options::{OptionPlaces, WrittenOptions};
-use crate::yaml::tree::YamlFileKind;
-use crate::yaml::{self, Error, PlacedValue, YamlErrors, value};
-use crate::{plugins, supervision};
 use raymond_model::host::HostLabel;
 use raymond_model::id::StateName;
 use raymond_model::model::ModelName;
@@ -27,6 +16,17 @@ use raymond_model::settings::{MaxProcs, OnBudget, OnLimit, PlugIn};
 use raymond_model::supervision::SupervisionOverrides;
 use raymond_model::time::millis;
 use raymond_model::turn_options::TurnOptions;
+use serde_json::Value;
+
+use super::source::WorkflowSource;
+use crate::keys::{KEYS_OF_STATES, unknown_keys};
+use crate::output::OrderedJson;
+use crate::position::SourcePlace;
+use crate::prompt::joins;
+use crate::turn_options::{OptionPlaces, WrittenOptions};
+use crate::yaml::tree::YamlFileKind;
+use crate::yaml::{Error, PlacedValue, YamlErrors, value};
+use crate::{plugins, schema, supervision, yaml};
 
 /// The name of the file.
 pub const FILE: &str = "raymond.yaml";
@@ -101,33 +101,33 @@ listed_keys! {
     /// The keys as they are written.
     pub(crate) struct RawManifest {
         /// The name of the workflow.
-        name: Option<String> => shape::text,
+        name: Option<String> => schema::text,
         /// The purpose of the workflow.
-        description: Option<String> => shape::text,
+        description: Option<String> => schema::text,
         /// The file it begins with.
-        entry: Option<PlacedValue<String>> => shape::text,
+        entry: Option<PlacedValue<String>> => schema::text,
         /// The model of states that name none: opus, sonnet, haiku, or a full name.
-        model: Option<PlacedValue<String>> => shape::model,
+        model: Option<PlacedValue<String>> => schema::model,
         /// The spending limit of a run, in US dollars.
-        budget: Option<PlacedValue<String>> => shape::positive_dollars,
+        budget: Option<PlacedValue<String>> => schema::positive_dollars,
         /// The reaction to a used-up budget.
-        on_budget: Option<PlacedValue<String>> => || shape::one_of(ON_BUDGET.map(|(name, _)| name)),
+        on_budget: Option<PlacedValue<String>> => || schema::one_of(ON_BUDGET.map(|(name, _)| name)),
         /// The maximum number of turns that run at the same time, or auto.
-        max_procs: Option<PlacedValue<String>> => shape::max_procs,
+        max_procs: Option<PlacedValue<String>> => schema::max_procs,
         /// The maximum number of agents that one reply may fork.
-        max_fan_out: Option<PlacedValue<String>> => shape::count,
+        max_fan_out: Option<PlacedValue<String>> => schema::count,
         /// The head start of the first forked agent.
-        stagger: Option<PlacedValue<String>> => shape::duration,
+        stagger: Option<PlacedValue<String>> => schema::duration,
         /// The reaction to the account's usage limit.
-        on_limit: Option<PlacedValue<String>> => || shape::one_of(ON_LIMIT.map(|(name, _)| name)),
+        on_limit: Option<PlacedValue<String>> => || schema::one_of(ON_LIMIT.map(|(name, _)| name)),
         /// The form of an answer, which belongs into the frontmatter of a state and is refused here.
-        output: Option<PlacedValue<OrderedJson>> => shape::refused,
+        output: Option<PlacedValue<OrderedJson>> => schema::refused,
         /// The supervision of the workflow's agents.
         supervision: Option<supervision::RawSupervision> => supervision::RawSupervision::shape,
         /// The actions that Claude Code may take without asking.
-        permission_mode: Option<PlacedValue<String>> => || shape::one_of(MODES),
+        permission_mode: Option<PlacedValue<String>> => || schema::one_of(MODES),
         /// Further arguments for Claude Code.
-        claude_args: Option<Vec<PlacedValue<String>>> => || shape::list(shape::text()),
+        claude_args: Option<Vec<PlacedValue<String>>> => || schema::list(schema::text()),
         /// The programs that are started as plug-ins.
         plugins: Option<Vec<PlacedValue<plugins::RawPlugIn>>> => plugins::list_shape,
         /// The values that a tag of another folder has to enter this one with.
@@ -135,7 +135,7 @@ listed_keys! {
         /// The names of the values that the result gives to the caller in another folder.
         outputs: Option<Vec<PlacedValue<String>>> => outputs_shape,
         /// True if the workflows in the folders below may enter each other.
-        root: Option<bool> => shape::boolean,
+        root: Option<bool> => schema::boolean,
     }
 }
 
@@ -202,7 +202,7 @@ pub fn examine(text: &str) -> ExaminedManifest {
             .keep(value(raw.on_budget, |name| supervision::by_name(name, &ON_BUDGET)))
             .flatten(),
         max_procs: errors.keep(value(raw.max_procs, max_procs)).flatten(),
-        max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
+        max_fan_out: errors.keep(value(raw.max_fan_out, joins::count)).flatten(),
         stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
         on_limit: errors
             .keep(value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT)))
@@ -341,24 +341,24 @@ listed_keys! {
     #[serde(deny_unknown_fields)]
     pub struct RawFolderInput {
         /// The attribute of the tag that enters the folder, and the placeholder.
-        name: PlacedValue<String> => shape::text,
+        name: PlacedValue<String> => schema::text,
         /// The meaning of the value.
-        description: Option<String> => shape::text,
+        description: Option<String> => schema::text,
         /// False if the value may be left out; without a default it is required.
-        required: Option<PlacedValue<bool>> => shape::boolean,
+        required: Option<PlacedValue<bool>> => schema::boolean,
         /// The value if the tag leaves it out.
-        default: Option<String> => shape::text,
+        default: Option<String> => schema::text,
     }
 }
 
 /// Returns the list of inputs as JSON Schema.
 pub(super) fn inputs_shape() -> Value {
-    shape::list(shape::strict_mapping(RawFolderInput::KEYS, &["name"]))
+    schema::list(schema::strict_mapping(RawFolderInput::KEYS, &["name"]))
 }
 
 /// Returns the list of outputs as JSON Schema.
 pub(super) fn outputs_shape() -> Value {
-    shape::list(shape::text())
+    schema::list(schema::text())
 }
 
 /// Reads the inputs.
@@ -420,6 +420,65 @@ fn check_name<'name>(
     Err(Error::at(name.at, message))
 }
 
+// The manifest of `ray`, another runtime of prompt folders: a `workflow.yaml` with an `id` beside the states.
+//
+// It is not a graph. Its `default_budget` is the budget of a run; what has no meaning here is named.
+
+/// The keys by which a graph, or a workflow in one file, is told from such a manifest.
+const OF_OTHERS: [&str; 4] = ["nodes", "start_node", "endings", "states"];
+
+/// Keys that ask for nothing.
+const FOR_PEOPLE: [&str; 4] = ["id", "name", "description", "requires_human_input"];
+
+/// What such a manifest says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PeerManifest {
+    /// The spending limit of a run.
+    pub budget: Option<Usd>,
+    /// The keys that have no effect here.
+    pub unread: Vec<String>,
+}
+
+impl PeerManifest {
+    /// Reads the manifest of a folder, if it has one of this kind.
+    pub fn of(source: &dyn WorkflowSource) -> Option<Self> {
+        let name = StateName::parse(GRAPH).ok()?;
+        source.check(&name).ok()?;
+        Self::read(&source.read(&name).ok()?)
+    }
+
+    fn read(text: &str) -> Option<Self> {
+        let root: PlacedValue<OrderedJson> = yaml::read(YamlFileKind::IMPORT, text).ok()?;
+        let OrderedJson::Object(keys) = root.value else { return None };
+        let has = |name: &str| keys.iter().any(|(key, _)| key == name);
+        if !has("id") || OF_OTHERS.into_iter().any(has) {
+            return None;
+        }
+        let mut read = Self::default();
+        for (key, value) in keys {
+            match (key.as_str(), value) {
+                ("default_budget", OrderedJson::Number(amount)) if amount.as_f64() == Some(0.0) => {
+                }
+                ("default_budget", OrderedJson::Number(amount)) => {
+                    read.budget = budget(&amount.to_string()).ok();
+                    read.unread.extend(read.budget.is_none().then_some(key));
+                }
+                (name, _) if FOR_PEOPLE.contains(&name) => {}
+                _ => read.unread.push(key),
+            }
+        }
+        Some(read)
+    }
+}
+
+impl Manifest {
+    /// Returns the manifest with the budget of that of `ray` in the same folder, if it has none.
+    pub fn with_peer(mut self, source: &dyn WorkflowSource) -> Self {
+        self.budget = self.budget.or_else(|| PeerManifest::of(source)?.budget);
+        self
+    }
+}
+
 #[cfg(test)]
 mod tests;
 
@@ -434,5 +493,36 @@ mod budget_tests {
             assert!(budget(none).is_err(), "{none}");
         }
         assert_eq!(dollars("0"), Ok(Usd::ZERO));
+    }
+}
+
+#[cfg(test)]
+mod peer_manifest_tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    #[test]
+    fn budget_is_read_and_other_keys_are_named() {
+        let text = "id: smoke\nname: Smoke\ndefault_budget: 5.0\ninput: { mode: required }\nbackend: { name: pi }\n";
+        let read = PeerManifest::read(text).expect("a manifest");
+        assert_eq!(read.budget, Some(Usd::from_dollars(5.0)));
+        assert_eq!(read.unread, ["input", "backend"]);
+        let read = PeerManifest::read("id: x\ndefault_budget: -1\n").expect("a manifest");
+        assert_eq!((read.budget, read.unread), (None, vec!["default_budget".to_owned()]));
+        let none = PeerManifest::read("id: x\ndefault_budget: 0\n").expect("a manifest");
+        assert_eq!(none, PeerManifest::default());
+        for other in ["id: x\nnodes: {}\n", "id: x\nstates: {}\n", "name: x\n", "[id]", "id: {"] {
+            assert_eq!(PeerManifest::read(other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn own_manifest_comes_before_that_of_the_peer() {
+        let peer = "id: x\ndefault_budget: 5\n".to_owned();
+        let files: BTreeMap<String, String> = [(super::GRAPH.to_owned(), peer)].into();
+        let with = |budget| Manifest { budget, ..Manifest::default() }.with_peer(&files).budget;
+        let own = Some(Usd::from_dollars(1.0));
+        assert_eq!((with(own), with(None)), (own, Some(Usd::from_dollars(5.0))));
     }
 }

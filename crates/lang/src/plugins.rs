@@ -16,17 +16,19 @@
 
 use std::fmt;
 
+use raymond_model::settings::{PlugIn, is_name};
+use raymond_model::supervision::RestartPolicy;
 use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use super::schema::shape;
 use super::shell_words::{with_program, words};
-use super::supervision::{self, RawBackoff, some_time};
-use super::yaml::{Error, PlacedValue, value};
-use raymond_model::settings::{PlugIn, is_name};
-use raymond_model::supervision::RestartPolicy;
+use super::supervision::{RawBackoff, some_time};
+use super::yaml::tree::YamlFileKind;
+use super::yaml::{Error, PlacedValue, YamlErrors, value};
+use super::{schema, supervision, yaml};
+use crate::keys::unknown_keys;
 
 /// A plug-in entry of the manifest.
 #[derive(Debug)]
@@ -43,20 +45,20 @@ listed_keys! {
     #[serde(deny_unknown_fields)]
     pub struct RawPlugInTerms {
         /// The name of the plug-in; without one, it is that of the command.
-        name: Option<PlacedValue<String>> => shape::text,
+        name: Option<PlacedValue<String>> => schema::text,
         /// The command, as one text or as a list of its words.
         command: PlacedValue<RawCommand> => command_shape,
         /// True if the run pauses when the plug-in has failed.
-        required: Option<bool> => shape::boolean,
+        required: Option<bool> => schema::boolean,
         /// The time that an answer is waited for.
-        deadline: Option<PlacedValue<String>> => shape::duration,
+        deadline: Option<PlacedValue<String>> => schema::duration,
         /// The ends after which the plug-in is started again.
         restart: Option<PlacedValue<String>> =>
-            || shape::one_of(RestartPolicy::ALL.map(|(name, _)| name)),
+            || schema::one_of(RestartPolicy::ALL.map(|(name, _)| name)),
         /// The number of restarts before the plug-in is given up, such as 3, or 3/10m for three within ten minutes.
-        max_restarts: Option<PlacedValue<String>> => shape::restarts,
+        max_restarts: Option<PlacedValue<String>> => schema::restarts,
         /// The time within which restarts are counted.
-        period: Option<PlacedValue<String>> => shape::duration,
+        period: Option<PlacedValue<String>> => schema::duration,
         /// The pause before a restart.
         backoff: Option<RawBackoff> => RawBackoff::shape,
     }
@@ -64,12 +66,12 @@ listed_keys! {
 
 /// Returns the list of plug-ins as JSON Schema.
 pub(super) fn list_shape() -> Value {
-    let options = shape::mapping(RawPlugInTerms::KEYS, &["command"]);
-    shape::list(json!({ "anyOf": [{ "type": "string", "minLength": 1 }, options] }))
+    let options = schema::mapping(RawPlugInTerms::KEYS, &["command"]);
+    schema::list(json!({ "anyOf": [{ "type": "string", "minLength": 1 }, options] }))
 }
 
 fn command_shape() -> Value {
-    let words = json!({ "type": "array", "items": shape::text(), "minItems": 1 });
+    let words = json!({ "type": "array", "items": schema::text(), "minItems": 1 });
     json!({ "anyOf": [{ "type": "string", "minLength": 1 }, words] })
 }
 
@@ -190,6 +192,42 @@ impl<'de> Deserialize<'de> for RawCommand {
     }
 }
 
+// `config.yaml`: what a user has set for all commands on this machine.
+
+/// The name of the file, in the directory `raymond` of the user's configuration.
+pub const FILE: &str = "config.yaml";
+
+/// What the user has set.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct UserConfig {
+    /// The address of the engine that holds the runs. It may have a password in it, so it is never shown as a whole.
+    pub engine: Option<String>,
+}
+
+listed_keys! {
+    /// The keys as they are written.
+    pub(crate) struct RawUserConfig {
+        /// The engine that holds the runs, unless the command line or the environment names one.
+        engine: Option<PlacedValue<String>> => schema::text,
+    }
+}
+
+/// Reads the file.
+///
+/// # Errors
+/// [`Error`] with line and column.
+pub fn parse(text: &str) -> Result<UserConfig, Error> {
+    let mut errors = YamlErrors::default();
+    let root = yaml::parse(YamlFileKind::USER_CONFIG, text, &mut errors);
+    let root = root.filter(|root| !root.is_null());
+    let raw = root.as_ref().and_then(|root| yaml::examine_tree::<RawUserConfig>(root, &mut errors));
+    if let Some(root) = &root {
+        errors.add(unknown_keys(root, RawUserConfig::KEYS, None));
+    }
+    let engine = raw.and_then(|raw| raw.engine).map(|engine| engine.value);
+    errors.or_else_first(UserConfig { engine })
+}
+
 #[cfg(test)]
 mod tests {
     use crate::manifest::parse;
@@ -251,5 +289,22 @@ mod tests {
             let error = plugins(text).expect_err(text);
             assert!(error.contains(expected), "{text}{error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod user_config_tests {
+    use super::*;
+
+    #[test]
+    fn engine_is_read_and_other_keys_are_refused() {
+        let engine = |text: &str| parse(text).map(|config| config.engine);
+        assert_eq!(engine(""), Ok(None));
+        assert_eq!(engine("# nothing\n"), Ok(None));
+        let url = "postgres://ray@db/work";
+        assert_eq!(engine(&format!("engine: {url}\n")), Ok(Some(url.to_owned())));
+        let wrong = engine("engin: x\n").expect_err("no such key").to_string();
+        assert!(wrong.starts_with("1:1: ") && wrong.contains("engine"), "{wrong}");
+        assert!(engine("engine: [a]\n").is_err());
     }
 }

@@ -3,27 +3,30 @@
 //! All prompts, graphs and programs count, because an agent may go to any of them. Of scripts only those count that a
 //! way leads to: others may lie there for people.
 
-mod graphs;
-mod programs;
-mod scripts;
-mod unreadable;
-
 use std::collections::{BTreeMap, BTreeSet};
 
-use self::scripts::EnteredScripts;
-use super::graph::profile::GraphProfile;
-use super::graph::read::read;
-use super::graph::vocabulary::GraphVocabulary;
-use super::manifest;
-use super::position::SourcePlace;
-use super::program;
-use super::prompt::widenings::{FoundWidening, in_graph, in_options, in_program};
-use super::prompt::workflow_map::FolderPrompt;
 use raymond_model::graph_types::operation_facts;
 use raymond_model::id::{StateKind, StateName};
 use raymond_model::privilege::Privilege;
 use raymond_model::settings::PlugIn;
 use raymond_model::widening::PermissionCeiling;
+
+use super::graph::read::{GraphProfile, read};
+use super::graph::vocabulary::GraphVocabulary;
+use super::position::SourcePlace;
+use super::prompt::widenings::{FoundWidening, in_graph, in_options, in_program};
+use super::prompt::workflow_map::FolderPrompt;
+use super::{manifest, program};
+use crate::graph::agents::acts;
+use crate::graph::checked_graph::{
+    ActionKind, ConditionTest, Graph, GraphCondition, GraphNode, OperationTemplate,
+};
+use crate::program::checked_program::{InstructionKind, Program, ProgramCommand, RunRepetition};
+use crate::program::walk::instructions;
+use crate::prompt::first_state::STARTS;
+use crate::prompt::frontmatter;
+use crate::yaml::tree::{YamlFileKind, parse};
+use crate::yaml::{YamlContent, YamlValue};
 
 /// A privilege that a file asks for.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -140,7 +143,7 @@ impl PrivilegeSurvey<'_> {
                     read(name.as_str(), None, text, self.vocabulary, source, GraphProfile::Lenient);
                 match reading.graph {
                     Some(graph) => {
-                        let mut requests = graphs::operations(&graph);
+                        let mut requests = graph_operations(&graph);
                         requests
                             .extend(in_graph(name, &graph, self.ceiling).into_iter().map(widened));
                         requests
@@ -151,7 +154,7 @@ impl PrivilegeSurvey<'_> {
             Some(StateKind::Program) => {
                 let reading = program::read::read(name.as_str(), text, source);
                 let Some(program) = reading.program else { return Vec::new() };
-                let mut requests = programs::commands(&program);
+                let mut requests = commands(&program);
                 requests.extend(in_program(name, &program, self.ceiling).into_iter().map(widened));
                 requests
             }
@@ -197,12 +200,235 @@ fn place_of(text: &str, fits: impl Fn(&str) -> bool) -> SourcePlace {
 /// Returns the privileges of a graph that cannot be read yet, because a document it refers to may only later be in
 /// the workspace.
 fn of_unreadable_graph(text: &str) -> Vec<PrivilegeRequest> {
-    let found = unreadable::operations(text);
+    let found = unreadable_operations(text);
     let request = |(at, kind, content): (SourcePlace, String, String)| {
         let privilege = operation_facts(&kind)?.privilege?;
         Some(request(privilege, at, &format!("{kind}: {content}")))
     };
     found.into_iter().filter_map(request).collect()
+}
+
+// The privileges that the operations of a graph ask for.
+
+/// Returns the privileges that the nodes of a graph ask for.
+fn graph_operations(graph: &Graph) -> Vec<PrivilegeRequest> {
+    let mut requests = Vec::new();
+    let mut add = |node: Option<&str>, work: &OperationTemplate| {
+        let privilege = Privilege::of_operation_type(&work.kind)
+            .or_else(|| Privilege::of_written_path(&work.kind, &work.path));
+        let Some(privilege) = privilege else { return };
+        if work.own.is_some() {
+            return;
+        }
+        let node = node.map_or("before it begins".to_owned(), |node| format!("the node `{node}`"));
+        let subject = if work.subject.is_empty() { &work.path } else { &work.subject };
+        let subject = if subject.is_empty() { "" } else { &format!(": {subject}") };
+        let purpose = format!("{node}: {}{subject}", work.kind);
+        requests.push(request(privilege, work.at, &purpose));
+    };
+    graph.entry.iter().for_each(|condition| conditions(condition, &mut |work| add(None, work)));
+    for (name, node) in &graph.nodes {
+        let mut add = |work: &OperationTemplate| add(Some(name), work);
+        for act in acts(node) {
+            if let ActionKind::World { work, .. } = act {
+                add(work);
+            }
+        }
+        match node {
+            GraphNode::Conditional { condition, .. } => conditions(condition, &mut add),
+            GraphNode::ValidationGate { validations, .. } => {
+                for condition in validations {
+                    conditions(condition, &mut add);
+                }
+            }
+            _ => {}
+        }
+    }
+    requests
+}
+
+fn conditions(condition: &GraphCondition, add: &mut dyn FnMut(&OperationTemplate)) {
+    match &condition.test {
+        ConditionTest::All(all) | ConditionTest::Any(all) | ConditionTest::None(all) => {
+            for condition in all {
+                conditions(condition, add);
+            }
+        }
+        ConditionTest::World(work) => add(work),
+        _ => {}
+    }
+}
+
+// The privileges that the commands of a program ask for.
+
+/// Returns the privileges that the commands of a program ask for, each once. A command of a library has its file.
+fn commands(program: &Program) -> Vec<PrivilegeRequest> {
+    let mut requests: Vec<PrivilegeRequest> = Vec::new();
+    for state in &program.states {
+        for instruction in instructions(&state.body) {
+            let InstructionKind::Run(run) = &instruction.kind else { continue };
+            let (library, place) = program.files.resolve(instruction.at);
+            let purpose = format!("the state `{}`: run: {}", state.name, commands_of(run));
+            let found = PrivilegeRequest {
+                file: library.unwrap_or_default().to_owned(),
+                ..request(Privilege::Commands, place, &purpose)
+            };
+            if !requests.contains(&found) {
+                requests.push(found);
+            }
+        }
+    }
+    requests
+}
+
+fn commands_of(run: &ProgramCommand) -> String {
+    match &run.repetition {
+        RunRepetition::Unless(test) => format!("{}, unless: {test}", run.command),
+        RunRepetition::Unknown | RunRepetition::Once | RunRepetition::Idempotent => {
+            run.command.clone()
+        }
+    }
+}
+
+// The scripts of a workflow that its states lead to. Others may lie there for people, and need no trust.
+
+/// The scripts that are entered, by their folders.
+#[derive(Debug, Default)]
+struct EnteredScripts<'files> {
+    by_folder: BTreeMap<&'files str, BTreeSet<StateName>>,
+    /// The names that lead to other folders.
+    crossed: Option<BTreeSet<StateName>>,
+}
+
+impl<'files> EnteredScripts<'files> {
+    /// Returns whether a file is a script that is entered.
+    fn is_entered(
+        &mut self,
+        survey: &PrivilegeSurvey<'_>,
+        folder: &'files str,
+        name: &str,
+    ) -> bool {
+        let Some(name) = StateName::parse(name).ok().filter(StateName::is_script) else {
+            return false;
+        };
+        let Self { by_folder, crossed } = self;
+        let entered = by_folder.entry(folder).or_insert_with(|| {
+            let targets = crossed.get_or_insert_with(|| crossed_folders(survey.files));
+            let (at, entry) = survey.entry.rsplit_once('/').unwrap_or(("", survey.entry));
+            let entry = StateName::parse(entry).ok().filter(|_| at == folder);
+            let is_executable = |name: &StateName| {
+                let path =
+                    if folder.is_empty() { name.to_string() } else { format!("{folder}/{name}") };
+                survey.executables.contains(&path)
+            };
+            entered(&survey.below(folder), entry.iter().chain(&*targets), &is_executable)
+        });
+        entered.contains(&name)
+    }
+}
+
+/// Returns the scripts of a folder that a way in it leads to, its manifest, or one of `others`. `files` are those of the
+/// folder, by their names.
+fn entered<'name>(
+    files: &BTreeMap<String, String>,
+    others: impl Iterator<Item = &'name StateName>,
+    is_executable: &dyn Fn(&StateName) -> bool,
+) -> BTreeSet<StateName> {
+    let is_script =
+        |name: &StateName| name.is_script_by_name() || (name.is_script() && is_executable(name));
+    let names: Vec<StateName> =
+        files.keys().filter_map(|name| StateName::parse(name).ok()).collect();
+    if !names.iter().any(is_script) {
+        return BTreeSet::new();
+    }
+    let mut entered: Vec<StateName> = others.cloned().collect();
+    let first = files.get(manifest::FILE).map(|text| manifest::examine(text).manifest.entry);
+    entered.extend(first.flatten().and_then(|name| StateName::parse(&name).ok()));
+    for name in &names {
+        let Some(text) = files.get(name.as_str()) else { continue };
+        match StateKind::of(name) {
+            Some(StateKind::Prompt | StateKind::Script) => {
+                let ways = FolderPrompt::of(text).ways;
+                entered.extend(ways.iter().flat_map(|way| way.transition.states()).cloned());
+            }
+            // The names of the states that they begin are values or texts in them.
+            Some(StateKind::Graph | StateKind::Program) => entered.extend(
+                names.iter().filter(|script| is_script(script) && mentions(text, script)).cloned(),
+            ),
+            None => {}
+        }
+    }
+    for name in &mut entered {
+        frontmatter::resolve(name, files);
+    }
+    entered.into_iter().filter(|name| is_script(name) && names.contains(name)).collect()
+}
+
+/// Returns whether a text has the name of a file with its ending.
+fn mentions(text: &str, name: &StateName) -> bool {
+    name.has_ending() && text.contains(name.as_str())
+}
+
+/// Returns the names of states in other folders that a tag, a policy, a graph or a program leads to. Where they lie is
+/// not looked at, so that a script of that name counts in each folder.
+fn crossed_folders(files: &BTreeMap<String, String>) -> BTreeSet<StateName> {
+    let named = |path: &String| StateName::parse(path.rsplit('/').next().unwrap_or(path)).ok();
+    let scripts: BTreeSet<StateName> =
+        files.keys().filter_map(named).filter(StateName::is_script).collect();
+    let mut crossed = BTreeSet::new();
+    for (path, text) in files {
+        match named(path).and_then(|name| StateKind::of(&name)) {
+            Some(StateKind::Prompt | StateKind::Script) => {
+                let ways = FolderPrompt::of(text).ways;
+                let targets = ways.iter().flat_map(|way| way.transition.states());
+                crossed.extend(targets.filter_map(|name| Some(name.in_other_folder()?.1)));
+                if crossed.iter().any(|state| state.is_entry() || !state.has_ending()) {
+                    crossed.extend(STARTS.iter().filter_map(|name| StateName::parse(name).ok()));
+                }
+            }
+            Some(StateKind::Graph | StateKind::Program) => {
+                crossed.extend(scripts.iter().filter(|script| mentions(text, script)).cloned());
+            }
+            None => {}
+        }
+    }
+    crossed
+}
+
+// The operations of a graph that cannot be read as a whole, by their types and places.
+
+/// The parts of a graph that contain operations.
+const PARTS: [&str; 2] = ["entry_preconditions", "nodes"];
+
+/// Returns the operations that stand anywhere in the nodes of a graph, or before them: places, types and contents. A text
+/// that is no YAML has none, and will never be a graph: its content is pinned.
+fn unreadable_operations(text: &str) -> Vec<(SourcePlace, String, String)> {
+    let mut found = Vec::new();
+    let (Some(graph), _) = parse(YamlFileKind::GRAPH, text) else { return found };
+    if let YamlContent::Map(entries) = &graph.value {
+        for entry in entries.iter().filter(|entry| PARTS.contains(&&*entry.key)) {
+            collect(&entry.value, &mut found);
+        }
+    }
+    found
+}
+
+fn collect(node: &YamlValue, found: &mut Vec<(SourcePlace, String, String)>) {
+    match &node.value {
+        YamlContent::List(nodes) => nodes.iter().for_each(|node| collect(node, found)),
+        YamlContent::Map(entries) => {
+            for entry in entries.iter() {
+                if let (true, Some(kind)) = (&*entry.key == "type", entry.value.text()) {
+                    found.push((entry.value.at, kind.text.to_string(), node.written_json()));
+                }
+                collect(&entry.value, found);
+            }
+        }
+        YamlContent::Null
+        | YamlContent::Bool(_)
+        | YamlContent::Number(_)
+        | YamlContent::Text(_) => {}
+    }
 }
 
 #[cfg(test)]
@@ -276,5 +502,74 @@ mod tests {
         let tagged = broken.replace("start_node: build", "start_node: build\nmore: !x { a: 1 }");
         assert_eq!(found(&[("g.yaml", &tagged)]).len(), 2);
         assert!(found(&[("ci.yaml", "steps:\n  - run: bash_exec\n")]).is_empty());
+    }
+}
+
+#[cfg(test)]
+mod programs_tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+    use crate::program::read::read;
+
+    #[test]
+    fn each_command_is_request_at_its_place_in_its_file() {
+        let library = "(defn check ()\n  (run :command \"sh check.sh\" :unless \"test -e done\"))";
+        let text = "(require lib.lisp)\n(workflow w (state s (for-each x in (1 2)\n (run :command \"make\"))) (state t (action (check))))";
+        let files = BTreeMap::from([("lib.lisp".to_owned(), library.to_owned())]);
+        let reading = read("p.lisp", text, &files);
+        let program = reading.program.unwrap_or_else(|| panic!("{:?}", reading.diagnostics));
+        let line = |one: PrivilegeRequest| {
+            let PrivilegeRequest { file, place, purpose, .. } = one;
+            format!("{file}:{}:{} {purpose}", place.line, place.column)
+        };
+        let found: Vec<String> = commands(&program).into_iter().map(line).collect();
+        assert_eq!(
+            found,
+            [
+                ":3:2 the state `s`: run: make",
+                "lib.lisp:2:3 the state `t`: run: sh check.sh, unless: test -e done",
+            ]
+        );
+    }
+}
+
+#[cfg(test)]
+mod scripts_tests {
+    use super::*;
+
+    #[test]
+    fn only_scripts_that_are_entered_are_found() {
+        let files = [
+            (
+                "START.md",
+                "<goto>BUILD</goto> or <goto>CHECK.tool</goto> or <goto>NOTES.tool</goto> or run helper.sh",
+            ),
+            ("BUILD.sh", "echo '<goto>TEST.py</goto>'"),
+            ("TEST.py", "print('<result>x</result>')"),
+            ("helper.sh", "true"),
+            ("LICENSE", "text"),
+            ("graph.yaml", "state: SPAWNED.sh"),
+            ("SPAWNED.sh", "true"),
+            ("LINT.sh", "true"),
+            ("CHECK.tool", "echo"),
+            ("NOTES.tool", "echo"),
+        ];
+        let files: BTreeMap<String, String> =
+            files.map(|(name, text)| (name.to_owned(), text.to_owned())).into();
+        let names = |entry: Option<&str>| {
+            let entry = entry.map(|name| StateName::parse(name).expect("a name"));
+            let found = entered(&files, entry.iter(), &|name| name.as_str() == "CHECK.tool");
+            found.iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(names(None), ["BUILD.sh", "CHECK.tool", "SPAWNED.sh", "TEST.py"]);
+        assert_eq!(
+            names(Some("LINT")),
+            ["BUILD.sh", "CHECK.tool", "LINT.sh", "SPAWNED.sh", "TEST.py"]
+        );
+        assert_eq!(
+            names(Some("helper.sh")),
+            ["BUILD.sh", "CHECK.tool", "SPAWNED.sh", "TEST.py", "helper.sh"]
+        );
     }
 }

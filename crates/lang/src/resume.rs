@@ -5,21 +5,27 @@
 //! Code, or the judgement on the reply of one. A language is a reader and an interpreter behind this function. The
 //! actors only load its files and choose its words for people.
 
-pub mod due_prompt;
-pub mod given_reply;
-mod graph;
-mod program;
-mod script;
-pub mod turn;
-pub mod workflow_cache;
-
 use std::rc::Rc;
 
+use raymond_model::activity::{Activity, ActivityResult};
+use raymond_model::advance::Advance;
+use raymond_model::agent::Agent;
+use raymond_model::approval::GrantedRule;
+use raymond_model::decide::{ProgramStart, TurnJudgement};
+use raymond_model::fact::KnownFacts;
+use raymond_model::id::{RunId, StateName, StepMode};
+use raymond_model::join::Join;
+use raymond_model::money::Usd;
+use raymond_model::operation::RecoveryClass;
+use raymond_model::policy::TransitionPolicy;
+use raymond_model::settings::Settings;
+use raymond_model::supervision::TurnTimeouts;
+use raymond_model::time::Timestamp;
+use raymond_model::turn::{FailureCause, TurnFailure, TurnReply};
+use raymond_model::widening::PermissionCeiling;
 use serde_json::{Map, Value};
 
 use self::graph::{interrupted_walk, resume_graph};
-use self::program::resume_program;
-use self::script::resume_script;
 use self::turn::{JudgedTurn, PreparedTurn, TurnPermit, TurnRules};
 use self::workflow_cache::WorkflowCache;
 use super::graph::checked_graph::Graph;
@@ -27,23 +33,18 @@ use super::graph::interpreter::SuspendedWalk;
 use super::program::checked_program::Program;
 use super::prompt::document::ExaminedDocument;
 use super::prompt::script::PreparedScript;
-use super::source::{self, WorkflowSource};
-use crate::prompt::step::JoinResults;
-use raymond_model::activity::{Activity, ActivityResult};
-use raymond_model::advance::Advance;
-use raymond_model::agent::Agent;
-use raymond_model::approval::GrantedRule;
-use raymond_model::decide::ProgramStart;
-use raymond_model::fact::KnownFacts;
-use raymond_model::id::{RunId, StateName};
-use raymond_model::join::Join;
-use raymond_model::money::Usd;
-use raymond_model::operation::RecoveryClass;
-use raymond_model::settings::Settings;
-use raymond_model::supervision::TurnTimeouts;
-use raymond_model::time::Timestamp;
-use raymond_model::turn::{FailureCause, TurnFailure, TurnReply};
-use raymond_model::widening::PermissionCeiling;
+use super::source;
+use super::source::WorkflowSource;
+use crate::fork_plan::ForkPlan;
+use crate::program::interpreter::{ProgramEnvironment, advance};
+use crate::prompt::judgement::{JudgedReply, NO_POLICY, ReplyRules};
+use crate::prompt::script;
+use crate::prompt::step::{JoinResults, add_own};
+use crate::resume::turn::{judged, read};
+
+mod graph;
+pub mod turn;
+pub mod workflow_cache;
 
 /// The workflow that an agent's state is written in, read and checked.
 #[derive(Debug, Clone)]
@@ -181,7 +182,7 @@ pub fn resume(
 ) -> ResumeOutcome {
     match workflow {
         LoadedWorkflow::Prompts => match (&environment.agent.given_reply, input) {
-            (Some(text), ResumeInput::Entered) => given_reply::judge(text, environment),
+            (Some(text), ResumeInput::Entered) => judge(text, environment),
             (_, input) => resume_prompt(input, environment),
         },
         LoadedWorkflow::Graph(graph) => resume_graph(graph, suspended, input, environment),
@@ -242,6 +243,218 @@ fn resume_prompt(input: ResumeInput, environment: &ResumeEnvironment<'_>) -> Res
 /// Returns the failure of an agent whose activity has an unknown outcome.
 fn lost(why: &str) -> TurnFailure {
     TurnFailure::new(FailureCause::Uncertain, why)
+}
+
+// The prompt of the turn that is due, for a person who wants to see or edit it. Pure.
+
+/// Returns the text that the next turn of the agent is asked, without the messages of people.
+///
+/// # Errors
+/// The reason why no prompt is due.
+pub fn due_prompt(environment: &ResumeEnvironment<'_>) -> Result<String, String> {
+    let agent = environment.agent;
+    let is_asked = agent.task().is_some() || agent.current_state.steps() == Some(StepMode::Asked);
+    if agent.question().is_some() {
+        return Err("it waits for the answer to a question; `raymond answer` gives it".to_owned());
+    }
+    if agent.awaits_approval() {
+        return Err("it waits for an approval; `raymond answer` gives it".to_owned());
+    }
+    if !is_asked || agent.advances_itself() {
+        let state = &agent.current_state;
+        return Err(format!("{state} is not a prompt: it executes a file, a graph or a program"));
+    }
+    if agent.proposal().is_some() {
+        return Err("an evaluator is asked next, with its own prompt".to_owned());
+    }
+    let asked = read(environment.join_results(), environment).map_err(|error| error.to_string())?;
+    if agent.pending_join().is_some() || (asked.join.is_some() && agent.has_untouched_prompt()) {
+        return Err("it waits for the agents that it has forked, whose results are in its prompt"
+            .to_owned());
+    }
+    Ok(agent.asked_text(asked.prompt))
+}
+
+// A reply that a person has given in the place of a turn: judged by the rules that the turn would have had.
+//
+// A check by a further prompt is left out, because the person has decided.
+
+/// Judges the reply. A join of the state comes first.
+fn judge(text: &str, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
+    match turn::prepare(TurnPermit::default(), environment) {
+        ResumeOutcome::Turn(prepared) => {
+            let rules = prepared.rules;
+            let structured = rules.reply.output.is_some().then(|| text.to_owned());
+            let reply = TurnReply {
+                text: text.to_owned(),
+                structured,
+                is_given: true,
+                ..TurnReply::default()
+            };
+            turn::judge(rules, &reply, environment)
+        }
+        other => other,
+    }
+}
+
+/// Checks that a reply would be accepted. `read` returns the text of a file with the list of a fork; `None` if it cannot
+/// be known yet.
+///
+/// # Errors
+/// The reason why not.
+pub fn check(
+    text: &str,
+    environment: &ResumeEnvironment<'_>,
+    read: &dyn Fn(&str) -> Result<Option<String>, String>,
+) -> Result<(), String> {
+    match judge(text, environment) {
+        ResumeOutcome::Judged(judged) => match judged.reply.judgement {
+            TurnJudgement::Violated { violation, .. } => Err(violation),
+            TurnJudgement::Failed(failure) => Err(failure.message),
+            TurnJudgement::Accepted(accepted) | TurnJudgement::Proposed { accepted, .. } => {
+                let most = judged.rules.forks.max_fan_out;
+                let most = most.unwrap_or(environment.settings.forking.max_fan_out);
+                let plan = ForkPlan::new(judged.rules.state.clone(), most);
+                plan.check(&accepted.transition, read)
+            }
+            TurnJudgement::Advanced(_) | TurnJudgement::JoinDue(_) | TurnJudgement::NotStarted => {
+                Ok(())
+            }
+        },
+        ResumeOutcome::Failed(failure) => Err(failure.message),
+        ResumeOutcome::JoinDue(_)
+        | ResumeOutcome::Turn(_)
+        | ResumeOutcome::AwaitsPermit
+        | ResumeOutcome::Advanced(_)
+        | ResumeOutcome::Needs { .. }
+        | ResumeOutcome::Begins(_) => Ok(()),
+    }
+}
+
+// Resumes a program: from a position to the next thing that it waits for.
+
+/// Resumes a program. It takes no turns itself: those are its roles', which answer by requests.
+fn resume_program(
+    program: &Program,
+    path: &str,
+    input: ResumeInput,
+    environment: &ResumeEnvironment<'_>,
+) -> ResumeOutcome {
+    let agent = environment.agent;
+    let Some(execution) = agent.program() else {
+        return ResumeOutcome::Begins(Box::new(program_start(program, environment)));
+    };
+    let result = match input {
+        ResumeInput::Activity(result) => Some(result),
+        // A restart would begin the program anew.
+        ResumeInput::Refused(why) | ResumeInput::Lost(why) => Some(Err(why)),
+        ResumeInput::Entered => None,
+        ResumeInput::Permitted(permit) => return turn::prepare(permit, environment),
+        ResumeInput::Replied { rules, reply } => return turn::judge(*rules, &reply, environment),
+    };
+    if let Some(activity) = execution.position.activity.as_ref().filter(|_| result.is_none()) {
+        let suspended = SuspendedExecution::Recorded;
+        return ResumeOutcome::Needs { activity: activity.clone(), suspended };
+    }
+    let environment = ProgramEnvironment {
+        program,
+        execution,
+        facts: environment.facts,
+        run: environment.run,
+        file: &agent.current_state,
+        folder: agent.folder(),
+        budget_left: environment.budget_left,
+        step: agent.step,
+        path,
+        now: environment.now,
+    };
+    ResumeOutcome::Advanced(Box::new(advance(&environment, result)))
+}
+
+/// Returns the inputs with which a program begins. An empty `input` does not hide one of the context.
+fn program_start(program: &Program, environment: &ResumeEnvironment<'_>) -> ProgramStart {
+    let (agent, settings) = (environment.agent, environment.settings);
+    let mut context = settings.variables.clone();
+    context.extend(settings.context.clone());
+    context.extend(agent.placeholder_values().into_iter().filter(|(name, text)| {
+        name != "input" || !text.is_empty() || !settings.context.contains_key(name)
+    }));
+    ProgramStart {
+        definition: program.kept(agent.current_state.clone(), agent.folder()),
+        start: program.states.first().map(|state| state.name.clone()).unwrap_or_default(),
+        label: settings.label.clone().unwrap_or_else(|| environment.run.to_string()),
+        branch: settings.branch.clone(),
+        context,
+    }
+}
+
+// Resumes a script: executes it, and judges the tag at the end of its output as its reply.
+
+/// Resumes a script.
+fn resume_script(
+    script: &PreparedScript,
+    input: ResumeInput,
+    environment: &ResumeEnvironment<'_>,
+) -> ResumeOutcome {
+    match input {
+        ResumeInput::Entered => execute(script, environment),
+        ResumeInput::Activity(Ok(result)) => {
+            let value = result.into_value();
+            let stdout = value["stdout"].as_str().unwrap_or_default();
+            let reply = TurnReply { text: script::reply(stdout), ..TurnReply::default() };
+            judge_script(&reply, environment)
+        }
+        ResumeInput::Activity(Err(why)) => {
+            ResumeOutcome::Failed(TurnFailure::new(FailureCause::Crash, why))
+        }
+        // A repetition would be refused, too.
+        ResumeInput::Refused(why) => {
+            ResumeOutcome::Failed(TurnFailure::new(FailureCause::Workflow, why))
+        }
+        ResumeInput::Lost(why) => ResumeOutcome::Failed(lost(&why)),
+        // A script takes no turns.
+        ResumeInput::Permitted(permit) => turn::prepare(permit, environment),
+        ResumeInput::Replied { rules, reply } => turn::judge(*rules, &reply, environment),
+    }
+}
+
+fn execute(script: &PreparedScript, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
+    let agent = environment.agent;
+    let mut variables = environment.settings.variables.clone();
+    variables.extend(agent.placeholder_values());
+    add_own(&mut variables, environment.run, &agent.id, &agent.current_state);
+    let operation = script.operation(&variables, environment.limits.timeout_ms);
+    let suspended = SuspendedExecution::Entered;
+    ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended }
+}
+
+/// The advice for a tag whose quotes a shell has taken.
+const LOST_QUOTES: &str =
+    "; a shell takes quotes within \"…\": write \\\" there, or put the whole tag into '…'";
+
+/// The advice for another end.
+const EXAMPLE: &str = "; end it with a line such as: echo '<result>text</result>'";
+
+/// Judges the reply of a script, which may take any transition. It is not reminded: it would do the same again.
+fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
+    let policy = TransitionPolicy { many_forks: true, ..TransitionPolicy::default() };
+    let rules = ReplyRules { policy, ..ReplyRules::default() };
+    let rules = TurnRules::of(environment.agent, rules);
+    let JudgedReply { judgement, warning } = rules.reply.judge(reply, environment.source);
+    let TurnJudgement::Violated { violation, .. } = judgement else {
+        return judged(rules, reply, JudgedReply { judgement, warning });
+    };
+    let path = environment.source.path(&environment.agent.current_state);
+    let line = match reply.text.as_str() {
+        "" => "it printed nothing".to_owned(),
+        text => format!("its last line is `{}`", text.lines().last().unwrap_or_default().trim()),
+    };
+    let violation = violation.replace(NO_POLICY, "");
+    let why = format!(
+        "{path}: the end of a script's output says what comes next by one tag; {line}: {violation}{}",
+        if script::has_lost_quotes(&reply.text) { LOST_QUOTES } else { EXAMPLE }
+    );
+    ResumeOutcome::Failed(TurnFailure::new(FailureCause::Protocol, why))
 }
 
 #[cfg(test)]

@@ -17,8 +17,8 @@
 
 use serde_json::Value;
 
-use super::hint::closest;
-use super::schema::shape;
+use super::diagnostic::closest;
+use super::schema;
 use super::yaml::{Error, PlacedValue, value};
 use raymond_model::supervision::{FixedPoint, OnExhausted, RestartPolicy, SupervisionOverrides};
 use raymond_model::time::millis;
@@ -30,22 +30,22 @@ listed_keys! {
     pub struct RawSupervision {
         /// The agents that are started again after a failure.
         pub(super) restart: Option<PlacedValue<String>> =>
-            || shape::one_of(RestartPolicy::ALL.map(|(name, _)| name)),
+            || schema::one_of(RestartPolicy::ALL.map(|(name, _)| name)),
         /// The number of restarts before an agent is given up, such as 3, or 3/10m for three within ten minutes.
-        pub(super) max_restarts: Option<PlacedValue<String>> => shape::restarts,
+        pub(super) max_restarts: Option<PlacedValue<String>> => schema::restarts,
         /// The time within which restarts are counted.
-        pub(super) period: Option<PlacedValue<String>> => shape::duration,
+        pub(super) period: Option<PlacedValue<String>> => schema::duration,
         /// The pause before a restart.
         pub(super) backoff: Option<RawBackoff> => RawBackoff::shape,
         /// The time that a turn may take.
-        pub(super) timeout: Option<PlacedValue<String>> => shape::duration,
+        pub(super) timeout: Option<PlacedValue<String>> => schema::duration,
         /// The time for which a turn may be silent.
-        pub(super) idle_timeout: Option<PlacedValue<String>> => shape::duration,
+        pub(super) idle_timeout: Option<PlacedValue<String>> => schema::duration,
         /// The time that a turn has to end by itself when it is stopped.
-        pub(super) shutdown: Option<PlacedValue<String>> => shape::duration,
+        pub(super) shutdown: Option<PlacedValue<String>> => schema::duration,
         /// The reaction to used-up restarts.
         pub(super) on_exhausted: Option<PlacedValue<String>> =>
-            || shape::one_of(OnExhausted::ALL.map(|(name, _)| name)),
+            || schema::one_of(OnExhausted::ALL.map(|(name, _)| name)),
     }
 }
 
@@ -55,20 +55,20 @@ listed_keys! {
     #[serde(deny_unknown_fields)]
     pub(super) struct RawBackoff {
         /// The first pause.
-        min: Option<PlacedValue<String>> => shape::duration,
+        min: Option<PlacedValue<String>> => schema::duration,
         /// The longest pause.
-        max: Option<PlacedValue<String>> => shape::duration,
+        max: Option<PlacedValue<String>> => schema::duration,
         /// The factor by which each pause is longer than the one before.
-        factor: Option<PlacedValue<String>> => || shape::ratio(1, 100),
+        factor: Option<PlacedValue<String>> => || schema::ratio(1, 100),
         /// The part of a pause that is chosen at random.
-        jitter: Option<PlacedValue<String>> => || shape::ratio(0, 1),
+        jitter: Option<PlacedValue<String>> => || schema::ratio(0, 1),
     }
 }
 
 impl RawSupervision {
     /// Returns the block as JSON Schema.
     pub(super) fn shape() -> Value {
-        shape::mapping(Self::KEYS, &[])
+        schema::mapping(Self::KEYS, &[])
     }
 
     /// Returns the settings that the block describes.
@@ -103,7 +103,7 @@ impl RawSupervision {
 impl RawBackoff {
     /// Returns the block as JSON Schema.
     pub(super) fn shape() -> Value {
-        shape::mapping(Self::KEYS, &[])
+        schema::mapping(Self::KEYS, &[])
     }
 
     fn read(self, read: &mut SupervisionOverrides) -> Result<(), Error> {

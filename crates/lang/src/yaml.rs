@@ -2,17 +2,20 @@
 //!
 //! Every file is read into one kind of tree. From there it is read into types, or directly from the tree.
 
-pub(crate) mod content;
-mod deserialize;
-pub(crate) mod tree;
+use std::ops::Range;
+use std::sync::Arc;
 
+use granit_parser::ScalarStyle;
 use serde::Deserialize;
+use serde_json::{Map, Number, Value};
 
-use self::content::YamlValue;
 pub use self::deserialize::PlacedValue;
 use self::deserialize::YamlDeserializer;
 use self::tree::{YamlFault, YamlFileKind};
 use super::position::SourcePlace;
+
+mod deserialize;
+pub(crate) mod tree;
 
 /// A mistake and its place.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -147,6 +150,196 @@ pub fn value<T>(
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, Error> {
     text.map(|text| read(&text.value).map_err(|why| Error::at(text.at, why))).transpose()
+}
+
+// The tree of a YAML text: values in which every key and every value has its place.
+
+/// A value and its place.
+#[derive(Debug, Clone)]
+pub(crate) struct YamlValue {
+    pub(crate) at: SourcePlace,
+    pub(crate) value: YamlContent,
+    /// The text of a number or a boolean as it is written: `0.50`, `True`.
+    pub(crate) written: Option<Arc<str>>,
+}
+
+/// A value.
+#[derive(Debug, Clone)]
+pub(crate) enum YamlContent {
+    Null,
+    Bool(bool),
+    Number(Number),
+    Text(YamlScalar),
+    List(Arc<Vec<YamlValue>>),
+    Map(Arc<Vec<YamlEntry>>),
+}
+
+/// A text and its style.
+#[derive(Debug, Clone)]
+pub(crate) struct YamlScalar {
+    pub(crate) text: Arc<str>,
+    pub(crate) style: ScalarStyle,
+    /// Its range in the whole text, in bytes.
+    pub(crate) range: Range<usize>,
+}
+
+/// A key and its value.
+#[derive(Debug, Clone)]
+pub(crate) struct YamlEntry {
+    pub(crate) key: Arc<str>,
+    pub(crate) at: SourcePlace,
+    pub(crate) value: YamlValue,
+}
+
+impl YamlValue {
+    /// Returns the value as JSON.
+    pub(crate) fn json(&self) -> Value {
+        match &self.value {
+            YamlContent::Null => Value::Null,
+            YamlContent::Bool(value) => Value::Bool(*value),
+            YamlContent::Number(number) => Value::Number(number.clone()),
+            YamlContent::Text(text) => Value::String(text.text.to_string()),
+            YamlContent::List(list) => Value::Array(list.iter().map(Self::json).collect()),
+            YamlContent::Map(map) => {
+                let entry = |entry: &YamlEntry| (entry.key.to_string(), entry.value.json());
+                Value::Object(map.iter().map(entry).collect::<Map<_, _>>())
+            }
+        }
+    }
+
+    /// Returns the value as JSON text, numbers and booleans as they are written, for a reader that may take them as
+    /// texts.
+    pub(crate) fn written_json(&self) -> String {
+        let quoted = |text: &str| Value::from(text).to_string();
+        match (&self.value, &self.written) {
+            (YamlContent::List(list), _) => {
+                let items: Vec<String> = list.iter().map(Self::written_json).collect();
+                format!("[{}]", items.join(", "))
+            }
+            (YamlContent::Map(entries), _) => {
+                let entry = |entry: &YamlEntry| {
+                    format!("{}: {}", quoted(&entry.key), entry.value.written_json())
+                };
+                let entries: Vec<String> = entries.iter().map(entry).collect();
+                format!("{{{}}}", entries.join(", "))
+            }
+            (_, Some(written)) => written.to_string(),
+            (YamlContent::Text(text), None) => quoted(&text.text),
+            (_, None) => "null".to_owned(),
+        }
+    }
+
+    /// Returns the values in this list or mapping, each with the place of its key if it has one.
+    fn parts(&self) -> Vec<(Option<SourcePlace>, &Self)> {
+        match &self.value {
+            YamlContent::List(list) => list.iter().map(|one| (None, one)).collect(),
+            YamlContent::Map(map) => map.iter().map(|one| (Some(one.at), &one.value)).collect(),
+            _ => Vec::new(),
+        }
+    }
+
+    /// Returns the way to the innermost entry or item below this value that begins at a place: the number of the part at
+    /// each level.
+    pub(crate) fn way_to(&self, at: SourcePlace) -> Option<Vec<usize>> {
+        let parts = self.parts();
+        for (number, (_, part)) in parts.iter().enumerate() {
+            if let Some(mut way) = part.way_to(at) {
+                way.insert(0, number);
+                return Some(way);
+            }
+        }
+        let is_there =
+            |(key, part): &(Option<SourcePlace>, &Self)| *key == Some(at) || part.at == at;
+        parts.iter().position(is_there).map(|number| vec![number])
+    }
+
+    /// Returns the places of all values that a way leads through, and of what it leads to.
+    pub(crate) fn places(&self, way: &[usize]) -> Vec<SourcePlace> {
+        let mut places = vec![self.at];
+        let mut parts = self.parts();
+        for &number in way {
+            let Some(&(key, part)) = parts.get(number) else { break };
+            places.extend(key);
+            places.push(part.at);
+            parts = part.parts();
+        }
+        places
+    }
+
+    /// Returns the beginning of a way up to the first item of a list, or all of it.
+    pub(crate) fn item_of<'way>(&self, way: &'way [usize]) -> &'way [usize] {
+        let mut value = self;
+        for (depth, &number) in way.iter().enumerate() {
+            if matches!(value.value, YamlContent::List(_)) {
+                return &way[..=depth];
+            }
+            match value.parts().get(number) {
+                Some(&(_, part)) => value = part,
+                None => break,
+            }
+        }
+        way
+    }
+
+    /// Removes what a way leads to. Only the values on the way are copied, if they are shared.
+    pub(crate) fn remove(&mut self, way: &[usize]) {
+        let Some((&number, below)) = way.split_first() else { return };
+        match &mut self.value {
+            YamlContent::List(list) if below.is_empty() => {
+                Arc::make_mut(list).remove(number);
+            }
+            YamlContent::Map(map) if below.is_empty() => {
+                Arc::make_mut(map).remove(number);
+            }
+            YamlContent::List(list) => Arc::make_mut(list)[number].remove(below),
+            YamlContent::Map(map) => Arc::make_mut(map)[number].value.remove(below),
+            _ => {}
+        }
+    }
+
+    /// Returns whether nothing is written here.
+    pub(crate) fn is_null(&self) -> bool {
+        matches!(self.value, YamlContent::Null)
+    }
+
+    /// Returns the text, if it is one.
+    pub(crate) fn text(&self) -> Option<&YamlScalar> {
+        match &self.value {
+            YamlContent::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the text of a scalar as it is written; None for null, a list or a mapping.
+    pub(crate) fn as_written(&self) -> Option<&str> {
+        match &self.value {
+            YamlContent::Text(text) => Some(&text.text),
+            YamlContent::Bool(_) | YamlContent::Number(_) => self.written.as_deref(),
+            YamlContent::Null | YamlContent::List(_) | YamlContent::Map(_) => None,
+        }
+    }
+
+    /// Returns its kind in words, for a message.
+    pub(crate) fn sort(&self) -> &'static str {
+        match &self.value {
+            YamlContent::Null => "nothing",
+            YamlContent::Bool(_) => "a boolean",
+            YamlContent::Number(_) => "a number",
+            YamlContent::Text(_) => "a text",
+            YamlContent::List(_) => "a list",
+            YamlContent::Map(_) => "a mapping",
+        }
+    }
+
+    /// Returns all texts in it, at any depth.
+    pub(crate) fn texts(&self) -> Vec<(SourcePlace, &YamlScalar)> {
+        match &self.value {
+            YamlContent::Text(text) => vec![(self.at, text)],
+            YamlContent::List(list) => list.iter().flat_map(Self::texts).collect(),
+            YamlContent::Map(map) => map.iter().flat_map(|entry| entry.value.texts()).collect(),
+            _ => Vec::new(),
+        }
+    }
 }
 
 #[cfg(test)]

@@ -10,9 +10,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::body_command::{BodyCommand, CommandId};
+use super::branch::{StartedRun, WorkflowStart};
 use super::fact::Fact;
 use super::operation::{Operation, OperationResult, RecoveryClass};
-use super::run_origin::{StartedRun, WorkflowStart};
 use crate::operation::ShellCommand;
 
 /// An activity that is performed for an agent outside the run.

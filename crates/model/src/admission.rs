@@ -25,32 +25,23 @@
 //!
 //! The order of turns: which of the agents that wait for a permit gets the next one.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::admission::held_permits::{HeldPermit, HeldPermits};
-use crate::admission::hosted_waiters::HostedWaiters;
-use crate::admission::queue_hosts::{HostIndex, QueueHosts};
-pub use crate::admission::request::{
+use crate::admission::queue_hosts::{HostIndex, HostPlace, HostedWaiters, QueueHost, QueueHosts};
+pub use crate::admission::waiting_lines::{
     AdmissionLimits, AdmittedTurn, AgentMobility, HostActivity, NO_OTHER_HOSTS, PermitRequest,
 };
-use crate::admission::set_aside::SetAside;
 use crate::admission::waiting_lines::{LinePlace, WaitingLineKind};
-use crate::budget::{Budget, BudgetScope};
+use crate::budget::{Budget, BudgetCheck, BudgetScope, RunningTurn, RunningTurns};
 use crate::host::HostName;
 use crate::id::{AgentId, StateName};
 use crate::time::Timestamp;
 
-mod admit;
-mod held_permits;
-mod hosted_waiters;
 mod queue_hosts;
-mod request;
-mod set_aside;
 mod waiting_lines;
-mod waiting_place;
 
 /// The permits of a run and the agents that wait for one.
 #[derive(Debug)]
@@ -294,6 +285,300 @@ impl TurnOrder {
     /// Returns whether it is the order that a run has by default.
     pub fn is_usual(&self) -> bool {
         *self == Self::Depth
+    }
+}
+
+// The admission itself: which agents get a permit, in which order.
+
+impl AdmissionQueue {
+    /// Returns the agents whose turn may start now, in order.
+    pub fn admit(&mut self, limits: &AdmissionLimits<'_>) -> Vec<AdmittedTurn> {
+        self.clock = self.clock.max(limits.now);
+        let begun = std::mem::take(&mut self.ready);
+        let mut admitted: Vec<AdmittedTurn> =
+            begun.into_iter().map(|agent| AdmittedTurn { agent, begun: true }).collect();
+        let mut passed = None;
+        while !self.closed && self.holders.len() < limits.permits {
+            let Some(agent) = self.next(limits, &mut passed) else { break };
+            let Some(QueuedTurn { state, .. }) = self.queued.get(&agent) else { break };
+            match limits.budget.check((&agent, state), &&self.holders) {
+                BudgetCheck::Enough => admitted.extend(self.admit_next(agent)),
+                BudgetCheck::Reserved(
+                    BudgetScope::Share(owner) | BudgetScope::Call { caller: owner, .. },
+                ) => self.set_aside(agent, owner),
+                BudgetCheck::Spent(whose @ (BudgetScope::Share(_) | BudgetScope::Call { .. })) => {
+                    self.reject(agent, whose);
+                }
+                BudgetCheck::Spent(BudgetScope::Run) if self.turns_away => {
+                    self.reject(agent, BudgetScope::Run);
+                }
+                BudgetCheck::Reserved(BudgetScope::Run) | BudgetCheck::Spent(BudgetScope::Run) => {
+                    break;
+                }
+            }
+        }
+        admitted
+    }
+
+    /// Returns the agent that is next, if a permit is for it. `passed` is the last host whose free permits are left to
+    /// agents that return: it has none for new agents in the whole admission.
+    fn next(
+        &self,
+        limits: &AdmissionLimits<'_>,
+        passed: &mut Option<HostPlace>,
+    ) -> Option<AgentId> {
+        let before = Timestamp(self.clock.0.saturating_sub(self.patience_ms));
+        if let Some(overdue) = self.hosts.overdue(before) {
+            return Some(overdue.clone());
+        }
+        if let Some(begun) = self.next_begun(limits) {
+            return Some(begun.clone());
+        }
+        if self.holders.len().saturating_add(self.kept(limits.returning)) >= limits.permits {
+            return None;
+        }
+        while let Some(place @ (_, host)) = self.hosts.next_new(*passed) {
+            let host = self.hosts.get(host)?;
+            let (_, returning) = activity(host, limits);
+            if host.running.saturating_add(self.kept(returning)) < host.permits {
+                return host.lines.head(WaitingLineKind::New).map(|(_, agent)| agent.clone());
+            }
+            *passed = Some(place);
+        }
+        None
+    }
+
+    /// Returns the next agent that has begun, at the host whose turn it is.
+    fn next_begun<'a>(&'a self, limits: &AdmissionLimits<'a>) -> Option<&'a AgentId> {
+        let index = self.hosts.next_begun()?;
+        let host = self.hosts.get(index)?;
+        let (warm, _) = activity(host, limits);
+        let warm = warm.iter().filter_map(|agent| {
+            let turn = self.queued.get(agent)?;
+            let may_go = turn.host == index
+                && turn.place.kind() == WaitingLineKind::Begun
+                && turn.standing == QueuedStanding::InLine;
+            may_go.then(|| (host.lines.rank(agent), turn.place, agent))
+        });
+        let begun = || host.lines.head(WaitingLineKind::Begun).map(|(_, agent)| agent);
+        warm.min().map(|(_, _, agent)| agent).or_else(begun)
+    }
+
+    /// Returns the number of permits that are left to agents that return.
+    fn kept(&self, returning: usize) -> usize {
+        match self.order {
+            TurnOrder::Depth => returning,
+            TurnOrder::Breadth => 0,
+        }
+    }
+
+    /// Takes an agent out of its line, because it is served or cannot be.
+    fn take(&mut self, agent: &AgentId) -> Option<QueuedTurn> {
+        let turn = self.queued.remove(agent)?;
+        self.movable.remove(&turn.mobility, turn.host, turn.place);
+        self.hosts.serve(turn.host, turn.place, agent, self.clock);
+        self.aside.left_line(turn.host, agent);
+        Some(turn)
+    }
+
+    fn admit_next(&mut self, agent: AgentId) -> Option<AdmittedTurn> {
+        let QueuedTurn { state, host, .. } = self.take(&agent)?;
+        self.hold(agent.clone(), HeldPermit { state, host, waits: false });
+        self.bring_back(&agent);
+        Some(AdmittedTurn { agent, begun: false })
+    }
+
+    /// Sets an agent aside until a turn in the share of `owner` is over.
+    fn set_aside(&mut self, agent: AgentId, owner: AgentId) {
+        let Some(turn) = self.take(&agent) else { return };
+        self.aside.insert(owner.clone(), turn.host, turn.place, agent.clone());
+        let standing = QueuedStanding::ForShare(owner);
+        self.queued.insert(agent, QueuedTurn { standing, ..turn });
+    }
+
+    /// Removes an agent for good, because its budget is spent.
+    fn reject(&mut self, agent: AgentId, whose: BudgetScope) {
+        if self.take(&agent).is_some() {
+            self.bring_back(&agent);
+            self.rejected.push((agent, whose));
+        }
+    }
+}
+
+/// Returns the agents with an idle process at a host, and the number of those that are about to ask there.
+fn activity<'run>(host: &QueueHost, limits: &AdmissionLimits<'run>) -> (&'run [AgentId], usize) {
+    match &host.name {
+        None => (limits.warm, limits.returning),
+        Some(name) => limits.hosts.get(name).map_or((&[], 0), |host| (&host.warm, host.returning)),
+    }
+}
+
+// The permits that are held, also by the number of turns that run in each state.
+
+/// A permit that an agent holds.
+#[derive(Debug)]
+struct HeldPermit {
+    state: StateName,
+    host: HostIndex,
+    /// Its turn waits for a person, so it reserves no money.
+    waits: bool,
+}
+
+/// All permits that are held.
+#[derive(Debug, Default)]
+struct HeldPermits {
+    agents: HashMap<AgentId, HeldPermit>,
+    states: BTreeMap<StateName, usize>,
+}
+
+impl HeldPermits {
+    fn len(&self) -> usize {
+        self.agents.len()
+    }
+
+    fn is_empty(&self) -> bool {
+        self.agents.is_empty()
+    }
+
+    fn has(&self, agent: &AgentId) -> bool {
+        self.agents.contains_key(agent)
+    }
+
+    fn agents(&self) -> impl Iterator<Item = &AgentId> {
+        self.agents.keys()
+    }
+
+    /// Adds a permit. Returns the one that the agent had before.
+    fn insert(&mut self, agent: AgentId, permit: HeldPermit) -> Option<HeldPermit> {
+        let earlier = self.remove(&agent);
+        self.count(&permit);
+        self.agents.insert(agent, permit);
+        earlier
+    }
+
+    fn count(&mut self, permit: &HeldPermit) {
+        if !permit.waits {
+            *self.states.entry(permit.state.clone()).or_default() += 1;
+        }
+    }
+
+    /// Notes whether the turn of an agent waits for a person.
+    fn set_waits(&mut self, agent: &AgentId, waits: bool) {
+        if let Some(permit) = self.remove(agent) {
+            self.insert(agent.clone(), HeldPermit { waits, ..permit });
+        }
+    }
+
+    fn remove(&mut self, agent: &AgentId) -> Option<HeldPermit> {
+        let permit = self.agents.remove(agent)?;
+        if !permit.waits
+            && let Some(number) = self.states.get_mut(&permit.state)
+        {
+            *number -= 1;
+            if *number == 0 {
+                self.states.remove(&permit.state);
+            }
+        }
+        Some(permit)
+    }
+}
+
+impl<'turn> RunningTurns<'turn> for &'turn HeldPermits {
+    fn by_state(&self) -> impl Iterator<Item = (&'turn StateName, usize)> + Clone {
+        self.states.iter().map(|(state, number)| (state, *number))
+    }
+
+    fn each(&self) -> impl Iterator<Item = RunningTurn<'turn>> + Clone {
+        let running = self.agents.iter().filter(|(_, permit)| !permit.waits);
+        running.map(|(agent, permit)| (agent, &permit.state))
+    }
+}
+
+// The agents that wait for money of a share or a call, which others have reserved.
+//
+// When a turn in the share is over, the first of them is brought back to its line, and is checked once it is its turn.
+// Each one that leaves the queue brings the next, so a turn costs the same however many wait.
+//
+// Only agents at free hosts are brought back. If the host becomes full before the agent was checked, the next one at
+// another host is brought back as well; if there is none, the share is owed one until a host becomes free. So a host
+// that is full or dead keeps no agent of another one from its money.
+
+/// The agents that are set aside, by the owner of the share or call.
+#[derive(Debug)]
+struct SetAside {
+    waiters: HostedWaiters<AgentId>,
+    /// The agents that were brought back and are not checked yet, with the owners.
+    brought: HashMap<HostIndex, BTreeMap<AgentId, AgentId>>,
+    /// The owners whose share may have money, while no agent at a free host waits for it.
+    owed: BTreeSet<AgentId>,
+}
+
+impl Default for SetAside {
+    fn default() -> Self {
+        let mut waiters = HostedWaiters::default();
+        waiters.select(HostIndex::HERE, true);
+        Self { waiters, brought: HashMap::new(), owed: BTreeSet::new() }
+    }
+}
+
+impl SetAside {
+    fn is_empty(&self) -> bool {
+        self.waiters.is_empty()
+    }
+
+    /// Sets an agent aside.
+    fn insert(&mut self, owner: AgentId, host: HostIndex, place: LinePlace, agent: AgentId) {
+        self.waiters.insert(owner, host, place, agent);
+    }
+
+    /// Removes an agent that does not wait any more.
+    fn remove(&mut self, owner: &AgentId, host: HostIndex, place: LinePlace) {
+        self.waiters.remove(owner, host, place);
+        if !self.waiters.has(owner) {
+            self.owed.remove(owner);
+        }
+    }
+
+    /// Returns the owner with this id, if agents wait for its share or call.
+    fn owner(&self, id: &str) -> Option<AgentId> {
+        self.waiters.key(id).cloned()
+    }
+
+    /// Takes the first agent at a free host that waits for a share.
+    fn bring(&mut self, owner: &AgentId) -> Option<(HostIndex, LinePlace, AgentId)> {
+        let Some((host, place, agent)) = self.waiters.first(owner) else {
+            if self.waiters.has(owner) {
+                self.owed.insert(owner.clone());
+            }
+            return None;
+        };
+        let agent = agent.clone();
+        self.remove(owner, host, place);
+        self.brought.entry(host).or_default().insert(agent.clone(), owner.clone());
+        Some((host, place, agent))
+    }
+
+    /// Takes in that an agent leaves its line, for whatever reason. Returns the owner of the share it was brought back
+    /// for.
+    fn left_line(&mut self, host: HostIndex, agent: &AgentId) -> Option<AgentId> {
+        let brought = self.brought.get_mut(&host)?;
+        let owner = brought.remove(agent);
+        if brought.is_empty() {
+            self.brought.remove(&host);
+        }
+        owner
+    }
+
+    /// Takes in that a host has become full. Returns the owners for whose shares others are due.
+    fn filled(&mut self, host: HostIndex) -> BTreeSet<AgentId> {
+        self.waiters.select(host, false);
+        self.brought.remove(&host).unwrap_or_default().into_values().collect()
+    }
+
+    /// Takes in that a host has become free. Returns the owners for whose shares its agents are due.
+    fn freed(&mut self, host: HostIndex) -> BTreeSet<AgentId> {
+        self.waiters.select(host, true);
+        self.owed.extract_if(.., |owner| self.waiters.has_at(owner, host)).collect()
     }
 }
 

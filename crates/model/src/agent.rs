@@ -2,27 +2,13 @@
 //!
 //! An agent that waits costs only this; actors and processes come and go around it.
 
-mod agent_spec;
-mod asked_question;
-mod execution;
-mod person_orders;
-mod progress;
-mod retry;
-mod return_frame;
-mod stage;
-
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::agent_spec::{AgentOptions, AgentSpec, OCCASIONAL_PLACEHOLDERS};
-pub use self::asked_question::{AskedQuestion, QuestionTimeout};
 pub use self::execution::AgentExecution;
-pub use self::person_orders::TurnHold;
-pub use self::person_orders::{AgentVisit, PersonMessage, PersonOrders};
-pub use self::progress::VisitCounts;
-pub use self::return_frame::ReturnFrame;
-pub use self::stage::{AgentWait, StepStage};
+pub use self::person_orders::{AgentVisit, PersonMessage, PersonOrders, TurnHold};
 use super::approval::StepApprovals;
 use super::evaluation::TransitionProposal;
 use super::graph_execution::{PromptTask, WaitResult};
@@ -33,6 +19,17 @@ use super::session::Session;
 use super::time::Timestamp;
 use super::transition::Variables;
 use super::turn::{FailureCause, TurnId};
+pub use crate::agent::execution::{ReturnFrame, VisitCounts};
+use crate::approval::PendingApproval;
+use crate::host::HostLabel;
+use crate::id::{Folder, MessageId};
+use crate::question::Question;
+use crate::supervision::SupervisionOverrides;
+use crate::transition::AskTimeout;
+use crate::worktree::WorkingDir;
+
+mod execution;
+mod person_orders;
 
 /// A live agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -293,5 +290,310 @@ impl Agent {
     /// Returns the result of its last wait, which its graph or program is to be given.
     pub fn wait_result(&self) -> Option<&WaitResult> {
         self.stage.wait_result()
+    }
+}
+
+// The spec an agent is created from, and the settings of its whole life.
+
+/// The spec of an agent, to which a permanent agent returns.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentSpec {
+    /// Its first state.
+    pub state: StateName,
+    /// The folder of that state below the scope, if it is not the scope itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<Folder>,
+    /// Its task, if it is not asked the state's prompt.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<Box<PromptTask>>,
+    /// The directory its turns run in.
+    #[serde(flatten)]
+    pub working_dir: WorkingDir,
+    /// The commit its worktree begins at, if it gets one; by default its parent's commit at that time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// The variables it is born with.
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
+    pub variables: Variables,
+    /// The settings of its whole life.
+    #[serde(flatten)]
+    pub options: AgentOptions,
+}
+
+/// The settings that an agent's first state gives for its whole life.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AgentOptions {
+    /// The supervision settings that differ from the run's.
+    #[serde(default, skip_serializing_if = "SupervisionOverrides::is_empty")]
+    pub supervision: SupervisionOverrides,
+    /// The limit for it and all it forks; the run's budget applies as well.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Usd>,
+    /// The agent gets a git worktree of its own.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub worktree: bool,
+    /// No snapshots of that worktree are made.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_snapshots: bool,
+    /// The label of the hosts that it may live on, if the run works on several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host: Option<HostLabel>,
+}
+
+/// The placeholders that say what has led an agent to its state. They are never its own variables.
+pub const OCCASIONAL_PLACEHOLDERS: [&str; 7] =
+    ["result", "answer", "ask_id", "results", "results_file", "output", "transition"];
+
+impl AgentSpec {
+    /// Returns the state it begins in, as people see it; with a task, the node that it is for.
+    pub fn shown_state(&self) -> StateName {
+        self.first_place().shown_in(self.folder.as_ref())
+    }
+
+    /// Returns the name of its task, if it has one.
+    fn task_name(&self) -> Option<&StateName> {
+        self.task.as_ref().map(|task| &task.name)
+    }
+
+    /// Returns its first state, or the name of its task.
+    pub(crate) fn first_place(&self) -> &StateName {
+        self.task_name().unwrap_or(&self.state)
+    }
+
+    /// Returns the variables that stay with the agent in all its states.
+    pub fn own_variables(&self) -> impl Iterator<Item = (&String, &String)> {
+        let stays = |name: &str| !OCCASIONAL_PLACEHOLDERS.contains(&name);
+        self.variables.iter().filter(move |(name, _)| stays(name))
+    }
+
+    /// Creates a spec for a state, without values or settings of its own.
+    pub fn plain(state: StateName) -> Self {
+        Self {
+            state,
+            folder: None,
+            task: None,
+            working_dir: WorkingDir::default(),
+            base: None,
+            variables: Variables::new(),
+            options: AgentOptions::default(),
+        }
+    }
+}
+
+// The question that an agent waits to have answered, and its timeout.
+//
+// The text that the next turn of an agent is asked: a reminder, the prompt of its state, or what a person has made of them.
+
+/// A question an agent waits to have answered.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AskedQuestion {
+    /// The question.
+    pub question: Question,
+    /// The time it was asked.
+    pub since: Timestamp,
+    /// The deadline of the answer, and the state the agent enters if none came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub late: Option<QuestionTimeout>,
+}
+
+/// The timeout of a question.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct QuestionTimeout {
+    /// The deadline of the answer.
+    pub at: Timestamp,
+    /// The state the agent enters then.
+    pub state: StateName,
+}
+
+impl QuestionTimeout {
+    /// Creates the timeout of a question that is asked now.
+    pub(crate) fn after(timeout: &AskTimeout, now: Timestamp) -> Self {
+        Self { at: now.plus(timeout.timeout_ms), state: timeout.timeout_next.clone() }
+    }
+}
+
+impl Agent {
+    /// Returns the text that its next turn is asked: the reminder if there is one, else the prompt. A person may have edited
+    /// that of the state, but not that of an evaluator.
+    pub fn asked_text(&self, prompt: String) -> String {
+        let edited = self.edited_prompt.as_ref().filter(|_| self.proposal().is_none());
+        self.reminder.as_ref().or(edited).cloned().unwrap_or(prompt)
+    }
+
+    /// Puts the text of a person in the place of the one that its next turn is asked.
+    pub(crate) fn edit_asked_text(&mut self, text: String) {
+        match &mut self.reminder {
+            Some(reminder) => *reminder = text,
+            None => self.edited_prompt = Some(text),
+        }
+    }
+}
+
+// The stage of an agent's step: the work that is due, or the wait before it. An agent is in one stage at a time.
+//
+// The turn of an agent that was ended while tool calls needed approval, and goes on after the answers.
+
+/// The stage of an agent's step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum StepStage {
+    /// The work of its state is due: a turn with the state's prompt, or an advance of its graph or program.
+    State {
+        /// The outcomes of the agents it joined: `{{results}}` of its state.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        results: Option<Arc<str>>,
+    },
+    /// A turn with this task is due instead of one with the state's prompt.
+    Task(Box<PromptTask>),
+    /// The state's evaluator checks the transition that the agent asked for.
+    Evaluation {
+        /// The transition it asked for.
+        proposal: Box<TransitionProposal>,
+        /// The outcomes of the agents it joined before.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        results: Option<Arc<str>>,
+    },
+    /// It waits. No turn is due before that is over.
+    Waiting(AgentWait),
+    /// Its wait is over, and its graph or the program it serves is to be given the result.
+    WaitOver(Box<WaitResult>),
+}
+
+/// The wait of an agent for a person or for other agents.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum AgentWait {
+    /// For the answer to its question.
+    Answer(Box<AskedQuestion>),
+    /// For the end of this agent.
+    Agent(AgentId),
+    /// For the ends of agents it has forked.
+    Join(Box<PendingJoin>),
+}
+
+impl Default for StepStage {
+    /// Returns the stage at which a step begins.
+    fn default() -> Self {
+        Self::State { results: None }
+    }
+}
+
+impl StepStage {
+    /// Returns whether a step begins at it.
+    pub fn is_first(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns the first stage of a step, with its task if it has one.
+    fn first(task: Option<&PromptTask>) -> Self {
+        task.map_or_else(Self::default, |task| Self::Task(Box::new(task.clone())))
+    }
+
+    /// Returns the wait; `None` if the agent does not wait.
+    pub fn wait(&self) -> Option<&AgentWait> {
+        match self {
+            Self::Waiting(wait) => Some(wait),
+            Self::State { .. } | Self::Task(_) | Self::Evaluation { .. } | Self::WaitOver(_) => {
+                None
+            }
+        }
+    }
+
+    /// Returns the task; `None` if the turn that is due is about something else.
+    pub fn task(&self) -> Option<&PromptTask> {
+        match self {
+            Self::Task(task) => Some(task),
+            Self::State { .. } | Self::Evaluation { .. } | Self::Waiting(_) | Self::WaitOver(_) => {
+                None
+            }
+        }
+    }
+
+    /// Returns the transition that the evaluator checks, if it does.
+    pub fn proposal(&self) -> Option<&TransitionProposal> {
+        match self {
+            Self::Evaluation { proposal, .. } => Some(proposal),
+            Self::State { .. } | Self::Task(_) | Self::Waiting(_) | Self::WaitOver(_) => None,
+        }
+    }
+
+    /// Returns the outcomes of the agents that were joined in this step.
+    pub fn results(&self) -> Option<&Arc<str>> {
+        match self {
+            Self::State { results } | Self::Evaluation { results, .. } => results.as_ref(),
+            Self::Task(_) | Self::Waiting(_) | Self::WaitOver(_) => None,
+        }
+    }
+
+    /// Returns the result of the wait that is over.
+    pub fn wait_result(&self) -> Option<&WaitResult> {
+        match self {
+            Self::WaitOver(result) => Some(result),
+            Self::State { .. } | Self::Task(_) | Self::Evaluation { .. } | Self::Waiting(_) => None,
+        }
+    }
+}
+
+impl AgentWait {
+    /// Returns the question, if it waits for an answer.
+    pub fn question(&self) -> Option<&AskedQuestion> {
+        match self {
+            Self::Answer(asked) => Some(asked),
+            Self::Agent(_) | Self::Join(_) => None,
+        }
+    }
+
+    /// Returns the agent it waits for, if it waits for one.
+    pub fn agent(&self) -> Option<&AgentId> {
+        match self {
+            Self::Agent(other) => Some(other),
+            Self::Answer(_) | Self::Join(_) => None,
+        }
+    }
+
+    /// Returns the join, if it waits for agents it has forked.
+    pub fn join(&self) -> Option<&PendingJoin> {
+        match self {
+            Self::Join(join) => Some(join),
+            Self::Answer(_) | Self::Agent(_) => None,
+        }
+    }
+}
+
+impl Agent {
+    /// Returns the approvals that wait for an answer: of the turn that runs, or of one that was ended.
+    pub fn open_approvals(&self) -> impl Iterator<Item = &PendingApproval> {
+        self.approvals.open(self.turn)
+    }
+
+    /// Returns whether its next turn waits for the approval of tool calls.
+    pub fn awaits_approval(&self) -> bool {
+        self.approvals.hold_next_turn()
+    }
+
+    /// Ends its turn, which goes on in the next one in the same session. These calls had no answer; if that is `unsure`,
+    /// those that were allowed may have run.
+    pub(crate) fn suspend_turn(
+        &mut self,
+        message: Option<MessageId>,
+        calls: &[String],
+        unsure: bool,
+    ) {
+        let turn_session = match &mut self.stage {
+            StepStage::Evaluation { proposal, .. } => &mut proposal.session,
+            StepStage::State { .. }
+            | StepStage::Task(_)
+            | StepStage::Waiting(_)
+            | StepStage::WaitOver(_) => &mut self.session,
+        };
+        *turn_session = turn_session.after_turn(message);
+        self.approvals.suspend(self.turn, calls, unsure);
+        self.turn = self.turn.saturating_add(1);
+        self.end_timed_hold();
+    }
+
+    /// Lets the turn that was ended go on, with the answers in its prompt.
+    pub(crate) fn resume_suspended(&mut self) {
+        self.reminder = Some(self.approvals.resume());
     }
 }

@@ -11,49 +11,35 @@
 use std::collections::BTreeMap;
 
 use crate::agent::{Agent, AgentSpec};
-use crate::apply::advance::advanced;
-use crate::apply::approvals::{approval_answered, approval_asked, turn_suspended};
-use crate::apply::branch::run_branched;
-use crate::apply::ends::{AgentEndDetails, agent_failed, cost_counted, retire};
-use crate::apply::join::{join_begun, join_finished};
-use crate::apply::money::{EstimateUpdate, begin_share, spend};
-use crate::apply::orders::{command_received, messages_taken};
-use crate::apply::program::{
-    facts_seen, program_defined, program_started, release, role_delegated, role_requested,
-    role_responded,
+use crate::apply::advance::{
+    TransitionEffect, advanced, count_end_at_parent, end_wait_of_parent, facts_seen,
+    fail_requests_of, program_defined, program_started, release, role_delegated, role_requested,
+    role_responded, take_transition,
 };
-use crate::apply::questions::{
-    limit_reached, question_answered, question_timed_out, run_paused, run_resumed,
+use crate::apply::join::{
+    approval_answered, approval_asked, join_begun, join_finished, limit_reached, question_answered,
+    question_timed_out, run_paused, run_resumed, turn_suspended,
 };
-use crate::apply::retry::agents_retried;
-use crate::apply::transitions::{TransitionEffect, take_transition};
+use crate::apply::retry::{agents_retried, command_received, messages_taken, run_branched};
 use crate::apply::turns::{
     agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected,
 };
 use crate::approval::ApprovalVerdict;
-use crate::event::{Event, Record, RunStarted, StepFinished};
+use crate::budget::{BudgetShare, EndedCall};
+use crate::event::{AgentFailed, Event, Record, RunStarted, StepFinished};
 use crate::fact::KnownFacts;
 use crate::host::PlacedAgent;
-use crate::id::{AgentId, InvalidName, MessageId, StepMode};
+use crate::id::{AgentId, InvalidName, MessageId, StateName, StepMode};
 use crate::money::Usd;
 use crate::refusal::{NAMED_PER_RUN, ToolRefusals};
-use crate::run::{AgentEnding, Run, RunStatus, SNAPSHOT_VERSION};
+use crate::run::{AgentEnding, FinishedAgent, Run, RunStatus, SNAPSHOT_VERSION, UnbilledTurn};
 use crate::time::Timestamp;
 use crate::transition::Transition;
-use crate::turn::TurnId;
+use crate::turn::{FailureCause, TurnId};
 
 mod advance;
-mod approvals;
-mod branch;
-mod calls;
-mod ends;
 mod join;
-mod money;
-mod orders;
-mod program;
-mod questions;
 mod retry;
-mod transitions;
 mod turns;
 
 /// The reason an event cannot happen to a run.
@@ -322,9 +308,6 @@ fn step_finished(
     Ok(released)
 }
 
-#[cfg(test)]
-pub(crate) mod tests;
-
 /// An action of the supervisor once a record is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Effect {
@@ -376,3 +359,213 @@ pub enum Effect {
     /// The last agent has ended.
     End,
 }
+
+// Calls with a budget: what is spent in them, and what is kept of them when their callers end.
+
+/// Keeps the calls of an agent that has ended for the agents it leaves, and forgets those that no live agent is in.
+fn keep_calls(run: &mut Run, ended: &Agent) {
+    run.ended_calls.extend(EndedCall::left_by(ended));
+    let agents = &run.agents;
+    run.ended_calls.retain(|call| agents.unordered().any(|agent| call.counts(&agent.id)));
+}
+
+/// Counts what an agent has spent to the calls of the agents it descends from. To its own calls it has counted it
+/// itself, before the transition that may end one of them.
+fn count_to_calls_of_ancestors(run: &mut Run, agent: &AgentId, cost: Usd) {
+    let mut child = None;
+    for id in agent.lineage() {
+        if let Some(below) = child
+            && let Some(caller) = run.agents.named_mut(id)
+        {
+            caller.count_to_calls(caller.depth_of(below), cost);
+        }
+        child = Some(id);
+    }
+    for call in run.ended_calls.iter_mut().filter(|call| call.counts(agent)) {
+        call.budget.spent_usd += cost;
+    }
+}
+
+// Ends of agents: with a result, with an error, or with an error that ends the run.
+
+fn agent_failed(run: &mut Run, event: &AgentFailed) -> Result<Vec<Effect>, ApplyError> {
+    let agent = due(run, &event.turn)?;
+    agent.note_failure(event.cause);
+    agent.keep_for_retry();
+    agent.count_turn(event.cost.amount);
+    let estimate = EstimateUpdate::of_failed_turn(event.cost.estimated, event.cost.amount);
+    spend(run, &event.turn.agent, &event.state, event.cost.amount, estimate);
+    let ending = AgentEnding::Error(event.error.clone());
+    let failed_in = Some(event.state.clone());
+    let retirement = AgentEndDetails { cause: Some(event.cause), failed_in, structured: false };
+    let mut effects = retire(run, event.turn.agent.clone(), ending, retirement);
+    if event.ends_run {
+        end_all(run, &event.turn.agent);
+        effects.push(Effect::Abort);
+    }
+    Ok(effects)
+}
+
+/// Ends all other agents because one failed.
+fn end_all(run: &mut Run, culprit: &AgentId) {
+    let others = run.agents.drain();
+    run.shares.clear();
+    run.ended_calls.clear();
+    run.finished.extend(others.into_iter().map(|agent| FinishedAgent {
+        retryable: Some(Box::new(agent.clone())),
+        ending: AgentEnding::Error(format!(
+            "ended in {} because {culprit} failed, which ends the run (on_exhausted: fail-run)",
+            agent.shown_state()
+        )),
+        unbilled_turn: Some(UnbilledTurn::of(&agent)),
+        failed_folder: agent.folder(),
+        untold: agent.orders.untold(),
+        id: agent.id,
+        state: Some(agent.spec.first_place().clone()),
+        folder: agent.spec.folder,
+        failed_in: Some(agent.current_state),
+        cause: Some(FailureCause::Interrupted),
+        structured: false,
+        variables: None,
+        parent_notified: false,
+        cost_usd: agent.cost_usd,
+    }));
+    run.update_status();
+}
+
+/// Counts the cost of a turn that was ended with the run.
+fn cost_counted(run: &mut Run, turn: &TurnId, cost: Usd) -> Result<Vec<Effect>, ApplyError> {
+    let owing = run
+        .finished
+        .iter_mut()
+        .find(|ended| ended.unbilled_turn.as_ref().is_some_and(|unbilled| unbilled.turn == *turn));
+    let ended = owing.ok_or_else(|| ApplyError::NoAgent(turn.agent.clone()))?;
+    let unbilled = ended.unbilled_turn.take();
+    ended.cost_usd += cost;
+    if let Some(unbilled) = unbilled {
+        spend(run, &turn.agent, &unbilled.state, cost, EstimateUpdate::No);
+    }
+    Ok(Vec::new())
+}
+
+/// Further facts about an agent's end.
+struct AgentEndDetails {
+    /// The kind of failure, if it was one.
+    cause: Option<FailureCause>,
+    /// The state it failed in, if it did.
+    failed_in: Option<StateName>,
+    /// The result is an object that was checked.
+    structured: bool,
+}
+
+fn retire(
+    run: &mut Run,
+    id: AgentId,
+    ending: AgentEnding,
+    AgentEndDetails { cause, failed_in, structured }: AgentEndDetails,
+) -> Vec<Effect> {
+    let mut agent = run.agents.remove(&id);
+    close_shares(run, &id);
+    if let Some(agent) = &agent {
+        keep_calls(run, agent);
+    }
+    let failed = match (&agent, &ending) {
+        (Some(agent), AgentEnding::Error(error)) => fail_requests_of(run, agent, error),
+        _ => None,
+    };
+    let notified = end_wait_of_parent(run, &id, &ending, structured).or(failed);
+    let (variables, joins) = count_end_at_parent(run, agent.as_ref(), &ending);
+    let has_failed = matches!(ending, AgentEnding::Error(_));
+    run.finished.push(FinishedAgent {
+        id: id.clone(),
+        state: agent.as_ref().map(|agent| agent.spec.first_place().clone()),
+        folder: agent.as_ref().and_then(|agent| agent.spec.folder.clone()),
+        failed_folder: agent.as_ref().filter(|_| failed_in.is_some()).and_then(Agent::folder),
+        failed_in,
+        ending,
+        structured,
+        cause,
+        cost_usd: agent.as_ref().map_or(Usd::ZERO, |agent| agent.cost_usd),
+        unbilled_turn: None,
+        variables,
+        parent_notified: notified.is_some(),
+        untold: agent.as_ref().map(|agent| agent.orders.untold()).unwrap_or_default(),
+        retryable: None,
+    });
+    let kept = agent.as_mut().and_then(|agent| agent.take_for_retry(has_failed));
+    if let Some(ended) = run.finished.last_mut() {
+        ended.retryable = kept;
+    }
+    let mut effects = vec![Effect::Retire(id)];
+    effects.extend(agent.iter().flat_map(Agent::warns_of_untold));
+    let program = agent.and_then(|mut agent| agent.execution.take_program());
+    effects.extend(notified.into_iter().chain(joins).map(Effect::Proceed));
+    effects.extend(program.map(|program| release(run, &program)).unwrap_or_default());
+    run.update_status();
+    if run.agents.is_empty() {
+        effects.push(Effect::End);
+    }
+    effects
+}
+
+// Accounting: a cost counts to the run, to the state it was spent in, and to every share and call it belongs to.
+
+/// The choice whether a cost updates the estimate for turns in its state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EstimateUpdate {
+    Yes,
+    No,
+}
+
+impl EstimateUpdate {
+    /// Returns `No` for a failed turn if its cost is zero or was itself estimated.
+    fn of_failed_turn(estimated: bool, cost: Usd) -> Self {
+        if estimated || cost == Usd::ZERO { Self::No } else { Self::Yes }
+    }
+}
+
+/// Counts the cost of a turn.
+fn spend(run: &mut Run, agent: &AgentId, state: &StateName, cost: Usd, estimate: EstimateUpdate) {
+    run.total_cost_usd += cost;
+    count_to_calls_of_ancestors(run, agent, cost);
+    for_each_share(run, agent, |share| share.spent_usd += cost);
+    if estimate == EstimateUpdate::Yes {
+        let most = run.max_turn_costs_usd.entry(state.clone()).or_default();
+        *most = cost.max(*most);
+    }
+}
+
+/// Counts a new agent in every share of its ancestors, and opens its own share if it is given one.
+fn begin_share(run: &mut Run, child: &AgentId, limit: Option<Usd>) {
+    if let Some(limit_usd) = limit {
+        run.shares.insert(child.clone(), BudgetShare { limit_usd, spent_usd: Usd::ZERO, live: 0 });
+    }
+    for_each_share(run, child, |share| share.live = share.live.saturating_add(1));
+}
+
+/// Counts an agent's end; a share in which no agent lives any more is closed.
+fn close_shares(run: &mut Run, ended: &AgentId) {
+    for_each_share(run, ended, |share| share.live = share.live.saturating_sub(1));
+    if !run.shares.is_empty() {
+        for owner in ended.lineage() {
+            if run.shares.get(owner).is_some_and(|share| share.live == 0) {
+                let closed = run.shares.remove_entry(owner);
+                run.closed_shares.extend(closed);
+            }
+        }
+    }
+}
+
+fn for_each_share(run: &mut Run, agent: &AgentId, change: impl Fn(&mut BudgetShare)) {
+    if run.shares.is_empty() {
+        return;
+    }
+    for owner in agent.lineage() {
+        if let Some(share) = run.shares.get_mut(owner) {
+            change(share);
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

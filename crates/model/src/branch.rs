@@ -9,8 +9,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::agent::Agent;
 use super::fact::{Fact, FactChange, KnownFacts};
-use super::id::{AgentId, RunId, SessionId};
+use super::id::{AgentId, InvalidName, RunId, SessionId, StateName, StepMode};
+use super::money::Usd;
+use super::privilege::RunPermission;
+use super::run::Run;
+use super::session::SessionOrigin;
+use super::transition::Variables;
+use super::turn_options::PermissionMode;
 
 /// The place where a run branched off another.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -114,6 +121,154 @@ impl BranchOrigin {
     }
 }
 
+// The agents of a run that branches off: each with sessions of its own.
+
+/// Returns the sessions of the agents of a branch.
+pub fn branched_agents(
+    run: &Run,
+    mut new_session: impl FnMut() -> SessionId,
+) -> Vec<BranchedAgent> {
+    let mut own = |agent: &Agent| BranchedAgent {
+        agent: agent.id.clone(),
+        sessions: (0..=agent.stack.len()).map(|_| new_session()).collect(),
+    };
+    run.agents.values().map(&mut own).collect()
+}
+
+/// Returns the sessions that turns of a branch copy, each with its agent.
+pub fn copied_sessions(run: &Run) -> impl Iterator<Item = (&AgentId, &SessionId)> {
+    run.agents.unordered().flat_map(|agent| {
+        let asks =
+            agent.mailbox().is_some() || agent.current_state.steps() == Some(StepMode::Asked);
+        let own = asks.then_some(&agent.session.origin);
+        let returns = agent.stack.iter().filter_map(|frame| frame.unbegun.as_ref());
+        own.into_iter().chain(returns).filter_map(|origin| match origin {
+            SessionOrigin::Fresh | SessionOrigin::Rebuilt => None,
+            SessionOrigin::Resumed => Some((&agent.id, &agent.session.id)),
+            SessionOrigin::Branch { from, .. } => Some((&agent.id, from)),
+        })
+    })
+}
+
+// The origin of a run that a program of another run has started.
+
+/// The largest depth of runs that start each other: a run that a person has started has none.
+pub const MAX_START_DEPTH: u32 = 8;
+
+/// The largest number of runs in a directory that programs have started and that are being executed.
+pub const MAX_STARTED_RUNS: usize = 64;
+
+/// The longest id of a run, in bytes.
+const MAX_ID_BYTES: usize = 64;
+
+/// The longest part of an agent's id in the id of a run that it has started, in characters.
+const MAX_AGENT_CHARS: usize = 24;
+
+/// The step of another run that has started a run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct RunOrigin {
+    /// The other run.
+    pub run: RunId,
+    /// Its agent.
+    pub agent: AgentId,
+    /// The step of that agent.
+    pub step: u64,
+    /// The number of runs above this one that have started each other.
+    pub depth: u32,
+}
+
+/// The start of a program as a run of its own.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkflowStart {
+    /// The name of a defined program, or the path of its file below the run's root.
+    pub program: String,
+    /// `@label`, and the id of the run; by default the id is made of the step.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// `@branch`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub branch: Option<String>,
+    /// `@context/x`
+    #[serde(default, skip_serializing_if = "Variables::is_empty")]
+    pub context: Variables,
+    /// The part of the starter's budget that the run is given; `None` if the starter has no budget, and gives none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget_usd: Option<Usd>,
+}
+
+/// A run that was started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedRun {
+    /// Its id.
+    pub run: RunId,
+    /// Its budget, if it has one.
+    pub budget_usd: Option<Usd>,
+}
+
+/// Returns whether a program is named by its file, and not by the name in it.
+pub fn is_program_file(name: &str) -> bool {
+    let file = name.rsplit_once('/').map_or(name, |(_, file)| file);
+    StateName::parse(file).is_ok_and(|file| file.is_program())
+}
+
+impl WorkflowStart {
+    /// Returns the id of the run: its label, else a name made of the step that starts it.
+    ///
+    /// # Errors
+    /// [`InvalidName::Run`] if the label cannot be an id.
+    pub fn run_id(&self, origin: &RunOrigin) -> Result<RunId, InvalidName> {
+        if let Some(label) = &self.label {
+            return RunId::parse(label);
+        }
+        // What is cut off is in the origin, which tells runs with the same name apart.
+        let agent: String = origin.agent.as_str().chars().take(MAX_AGENT_CHARS).collect();
+        let step = format!("-{agent}-{}", origin.step);
+        let room = MAX_ID_BYTES.saturating_sub(step.len());
+        let beginning: String = origin.run.as_str().chars().take(room).collect();
+        RunId::parse(&format!("{beginning}{step}"))
+    }
+}
+
+/// Returns the part of its budget that a run gives to one that it starts: the part that was `asked` for, else half of what
+/// is `left`. `None` if it has no budget, and none was asked for.
+///
+/// # Errors
+/// The reason why there is no such part.
+pub fn part_for_started(asked: Option<Usd>, left: Option<Usd>) -> Result<Option<Usd>, String> {
+    let Some(left) = left else { return Ok(asked) };
+    let part = asked.unwrap_or_else(|| left.half());
+    if left.is_zero() || part.is_zero() {
+        return Err("the budget of this run is used up, or given to the runs that it has started"
+            .to_owned());
+    }
+    if part > left {
+        return Err(format!(
+            "its `:budget` is {part}, and no more than {left} of the budget of this run is left"
+        ));
+    }
+    Ok(Some(part))
+}
+
+/// Returns the spending limit of a started run: the part that it is given, if its starter has a budget, and no more than
+/// the program's own.
+pub fn budget_of_started(own: Option<Usd>, given: Option<Usd>) -> Option<Usd> {
+    match (own, given) {
+        (Some(own), Some(given)) => Some(own.min(given)),
+        (own, given) => own.or(given),
+    }
+}
+
+/// Returns the narrower of two permissions.
+pub fn narrower(one: RunPermission, other: RunPermission) -> RunPermission {
+    let rank = |permission: &RunPermission| match permission {
+        RunPermission::SkipAll => u32::MAX,
+        RunPermission::Mode(name) => {
+            PermissionMode::from_name(name).map_or(0, |mode| u32::from(mode.rank()))
+        }
+    };
+    if rank(&other) < rank(&one) { other } else { one }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -164,5 +319,65 @@ mod tests {
         assert!(replaced.hides(&retracted(), &known) && replaced.keeps(&fact(3)));
         let unknown = origin(&FactChange::Asserted(fact(9)), &KnownFacts::default());
         assert!(!unknown.hides(&retracted(), &KnownFacts::default()) && !unknown.keeps(&fact(9)));
+    }
+}
+
+#[cfg(test)]
+mod run_origin_tests {
+    use super::*;
+
+    fn origin(run: &str) -> RunOrigin {
+        let run = RunId::parse(run).expect("an id");
+        RunOrigin { run, agent: AgentId::main().child(2), step: 7, depth: 1 }
+    }
+
+    fn start(label: Option<&str>) -> WorkflowStart {
+        WorkflowStart {
+            program: "w".to_owned(),
+            label: label.map(str::to_owned),
+            branch: None,
+            context: Variables::new(),
+            budget_usd: None,
+        }
+    }
+
+    #[test]
+    fn label_is_the_id_of_the_run_else_the_step_is() {
+        let id = |start: WorkflowStart, run: &str| start.run_id(&origin(run)).expect("an id");
+        assert_eq!(id(start(Some("feature-42")), "t").as_str(), "feature-42");
+        assert_eq!(id(start(None), "t").as_str(), "t-main.2-7");
+        let long = id(start(None), &"x".repeat(64));
+        assert!(long.as_str().len() == 64 && long.as_str().ends_with("x-main.2-7"), "{long}");
+        let refused = start(Some("../x")).run_id(&origin("t")).expect_err("no id");
+        assert_eq!(refused, InvalidName::Run("../x".to_owned()));
+    }
+
+    #[test]
+    fn started_run_is_given_half_of_what_is_left_or_the_part_that_was_asked_for() {
+        let usd = |dollars| Some(Usd::from_dollars(dollars));
+        assert_eq!(part_for_started(None, None), Ok(None));
+        assert_eq!(part_for_started(usd(2.0), None), Ok(usd(2.0)));
+        assert_eq!(part_for_started(None, usd(1.0)), Ok(usd(0.5)));
+        assert_eq!(part_for_started(usd(1.0), usd(1.0)), Ok(usd(1.0)));
+        let why = part_for_started(usd(2.0), usd(1.0)).expect_err("it is more");
+        assert_eq!(
+            why,
+            "its `:budget` is $2.00, and no more than $1.00 of the budget of this run is left"
+        );
+        let why = part_for_started(None, usd(0.0)).expect_err("there is none");
+        assert!(why.contains("is used up, or given"), "{why}");
+    }
+
+    #[test]
+    fn started_run_has_the_smaller_budget_and_the_narrower_permission() {
+        let usd = |dollars| Some(Usd::from_dollars(dollars));
+        assert_eq!(budget_of_started(usd(5.0), usd(2.0)), usd(2.0));
+        assert_eq!(budget_of_started(usd(1.0), usd(2.0)), usd(1.0));
+        assert_eq!(budget_of_started(None, usd(2.0)), usd(2.0));
+        assert_eq!(budget_of_started(None, None), None);
+        let mode = |name: &str| RunPermission::Mode(name.to_owned());
+        assert_eq!(narrower(RunPermission::SkipAll, mode("plan")), mode("plan"));
+        assert_eq!(narrower(mode("plan"), mode("bypassPermissions")), mode("plan"));
+        assert_eq!(narrower(mode("acceptEdits"), mode("acceptEdits")), mode("acceptEdits"));
     }
 }

@@ -3,38 +3,14 @@
 //! The agent reports, this module decides, the supervisor appends. Random choices and clock readings come in as
 //! [`NondeterministicInputs`], so the decision itself can be replayed in a test.
 
-mod advance;
-mod advice;
-mod approvals;
-mod failure;
-mod join;
-mod program;
-mod questions;
-mod report_effects;
-
 use self::advance::advanced;
-pub use self::advice::out_of_money;
-use self::advice::{apply_verdicts, not_started};
-pub use self::approvals::{advised_answer, approval_asked, prompt_place, ruled_answers};
-use self::approvals::{approval_answered, turn_suspended};
-pub use self::failure::MAX_SCRIPTS_IN_A_ROW;
-use self::failure::end_script_circle;
-pub use self::failure::retry_agents;
-pub use self::failure::stopped;
-use self::failure::stopped_with;
-use self::failure::{FailedTurn, give_up, restart_context, restarts_exhausted, turn_failed};
-use self::join::begin_join;
+use self::failure::{
+    FailedTurn, end_script_circle, give_up, restart_context, restarts_exhausted, stopped_with,
+    turn_failed,
+};
+pub use self::failure::{MAX_SCRIPTS_IN_A_ROW, retry_agents, stopped};
 pub use self::join::finish_join;
-use self::join::{fork_groups, reject_fork};
-use self::program::role_responded;
-pub use self::program::{ProgramStart, program_started, role_event};
-#[cfg(test)]
-use self::program::{delegated_answer, role_delegated, role_stopped};
-pub use self::questions::message_read;
-use self::questions::prepared_answer;
-pub use self::questions::{AnswerError, answer, first_prepared_answer, timed_out};
-pub use self::report_effects::LoadSign;
-use self::report_effects::late_cost;
+use self::join::{begin_join, fork_groups, reject_fork};
 use super::advance::Advance;
 use super::agent::{Agent, AgentOptions};
 use super::consult::PluginVerdict;
@@ -44,16 +20,34 @@ use super::join::Join;
 use super::money::Usd;
 use super::policy::{AcceptedTransition, TransitionPolicy};
 use super::question::Question;
-use super::restart::{RestartDecision, restart};
 use super::run::Run;
-use super::supervision::RestartPolicy;
+use super::supervision::{RestartDecision, RestartPolicy, restart};
 use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{FailureCause, TurnFailure, TurnId};
-use super::worktree_snapshot::WorktreeSnapshot;
+use super::worktree::WorktreeSnapshot;
+use crate::approval::{ApprovalRequest, ApprovalVerdict, PendingApproval};
+use crate::consult::{ConsultVerdict, approval_answer, strictest};
+use crate::decide::advance::role_responded;
+pub use crate::decide::advance::{ProgramStart, program_started, role_event};
+#[cfg(test)]
+use crate::decide::advance::{delegated_answer, role_delegated, role_stopped};
+pub use crate::decide::failure::out_of_money;
+use crate::decide::failure::{apply_verdicts, not_started};
+use crate::decide::join::prepared_answer;
+pub use crate::decide::join::{
+    AnswerError, answer, first_prepared_answer, message_read, timed_out,
+};
+use crate::event::{ApprovalAnswered, ApprovalAsked, TurnSuspended};
+use crate::question::{AnswerCommand, InvalidAnswer};
+use crate::run::UnbilledTurn;
 use crate::session::KeptSession;
 use crate::settings::ForkGroup;
 use crate::turn::TurnCost;
+
+mod advance;
+mod failure;
+mod join;
 
 /// The report of an agent to the supervisor at the end of a turn.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -330,5 +324,276 @@ fn repair(
     }
 }
 
+// The consequences of a report beside its record.
+//
+// These are the transition that is taken, the permit that is returned, and the sign for the load of the API.
+//
+// The costs of turns that were cancelled, or whose agents have ended.
+
+/// The sign of a report for the number of turns that run at the same time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoadSign {
+    /// The API asks for fewer requests.
+    Throttled,
+    /// It has answered.
+    Answered,
+    /// It was not asked, or something else failed.
+    Nothing,
+}
+
+impl TurnReport {
+    /// Returns the transition that the agent takes: that of a plug-in which overrides it, or else the accepted one.
+    pub fn taken(&self) -> Option<Transition> {
+        let overriding =
+            strictest(self.verdicts.clone()).and_then(|verdict| match verdict.verdict {
+                ConsultVerdict::Override { transition, .. } => Some(transition),
+                _ => None,
+            });
+        overriding.or_else(|| match &self.judgement {
+            TurnJudgement::Accepted(accepted) => Some(accepted.transition.clone()),
+            _ => None,
+        })
+    }
+
+    /// Returns whether the permit of its turn is returned although nothing of it is recorded: the agent has ended, or
+    /// its turn that is due now was not begun. `due` is that turn. Any other such report is late or repeated.
+    pub fn returns_permit(&self, due: Option<&TurnId>) -> bool {
+        let was_not_begun =
+            matches!(self.judgement, TurnJudgement::NotStarted | TurnJudgement::JoinDue(_));
+        due.is_none_or(|due| was_not_begun && *due == self.turn)
+    }
+
+    /// Returns its sign for the number of turns that run at the same time.
+    pub fn load_sign(&self) -> LoadSign {
+        match &self.judgement {
+            TurnJudgement::Failed(failure) if failure.cause == FailureCause::Throttle => {
+                LoadSign::Throttled
+            }
+            TurnJudgement::Failed(_)
+            | TurnJudgement::NotStarted
+            | TurnJudgement::Advanced(_)
+            | TurnJudgement::JoinDue(_) => LoadSign::Nothing,
+            _ => LoadSign::Answered,
+        }
+    }
+}
+
+/// Records the cost of a turn that was cancelled. For an unneeded agent a zero cost is recorded too, because its
+/// run continues.
+fn late_cost(run: &Run, report: &TurnReport) -> Vec<Event> {
+    let owing =
+        run.finished.iter().filter_map(|ended| Some((ended.unbilled_turn.as_ref()?, ended.cause)));
+    let Some((UnbilledTurn { state, .. }, cause)) =
+        owing.into_iter().find(|(unbilled, _)| unbilled.turn == report.turn)
+    else {
+        return Vec::new();
+    };
+    let cost = settled(run, report, state);
+    if cost.is_zero() && cost.refused_tools.is_empty() && cause != Some(FailureCause::Unneeded) {
+        return Vec::new();
+    }
+    vec![Event::CostCounted { turn: report.turn.clone(), cost }]
+}
+
+/// Returns the cost of a turn. The cost of a turn that was cancelled while the
+/// model was at work is unknown; it counts as the maximum in its state.
+fn settled(run: &Run, report: &TurnReport, state: &StateName) -> TurnCost {
+    match &report.judgement {
+        TurnJudgement::Failed(failure) if failure.unsettled => {
+            let amount = report.cost.amount.max(run.budget().estimate_cost(state));
+            TurnCost { amount, estimated: true, ..report.cost.clone() }
+        }
+        TurnJudgement::Accepted(_)
+        | TurnJudgement::Proposed { .. }
+        | TurnJudgement::JoinDue(_)
+        | TurnJudgement::NotStarted
+        | TurnJudgement::Violated { .. }
+        | TurnJudgement::Advanced(_)
+        | TurnJudgement::Failed(_) => report.cost.clone(),
+    }
+}
+
+// Decisions on tool calls that need approval, and on the answers.
+
+/// Returns the event of a tool call that needs approval; `None` if its turn is over, or if it was asked before.
+pub fn approval_asked(run: &Run, turn: &TurnId, request: &ApprovalRequest) -> Option<Event> {
+    let agent = run.agents.get(&turn.agent).filter(|agent| agent.turn_id() == *turn)?;
+    if agent.approvals.of_call(turn.turn, &request.call).is_some() {
+        return None;
+    }
+    Some(Event::ApprovalAsked(ApprovalAsked {
+        turn: turn.clone(),
+        state: agent.prompt().clone(),
+        number: run.approvals_asked.saturating_add(1),
+        request: Box::new(request.clone()),
+        grant: agent.approvals.grant_for(request),
+    }))
+}
+
+/// Returns the event of an answer to an approval; `None` if no approval has that name.
+///
+/// # Errors
+/// [`AnswerError`] if the answer is rejected.
+fn approval_answered(run: &Run, given: &AnswerCommand) -> Option<Result<Event, AnswerError>> {
+    let AnswerCommand { agent, step, node, text } = given;
+    let sought = run.agents.sought(agent.as_ref()).into_iter();
+    let is_meant = |one: &&Agent| step.is_none_or(|step| step == one.step);
+    let (asks, asked) = sought.filter(is_meant).find_map(|one| {
+        let asked = one.open_approvals().find(|asked| asked.name() == *node)?;
+        Some((one, asked))
+    })?;
+    Some(answered(asks, asked, text, None))
+}
+
+/// Returns the event of what plug-ins say to a tool call; `None` if a person is to decide, or has already.
+pub fn advised_answer(
+    run: &Run,
+    turn: &TurnId,
+    call: &str,
+    verdicts: &[PluginVerdict],
+) -> Option<Event> {
+    let agent = run.agents.get(&turn.agent).filter(|agent| agent.step == turn.step)?;
+    let asked = agent.open_approvals().find(|asked| asked.request.call == call)?;
+    let (by, text) = approval_answer(verdicts)?;
+    answered(agent, asked, &text, Some(by)).ok()
+}
+
+/// Returns the answers to the open calls of an agent that rules cover which a person has given meanwhile: agents that run
+/// already share them.
+pub fn ruled_answers<'run>(
+    run: &'run Run,
+    agent: &'run Agent,
+) -> impl Iterator<Item = Event> + 'run {
+    let place = prompt_place(agent);
+    let rules = run.approval_rules.iter().filter(|granted| granted.is_for(&place));
+    let rules: Vec<String> = rules.map(|granted| granted.rule.to_string()).collect();
+    let covered = agent.open_approvals().filter(move |asked| asked.request.is_covered_by(&rules));
+    covered.filter_map(move |asked| answered(agent, asked, "allow", None).ok())
+}
+
+fn answered(
+    agent: &Agent,
+    asked: &PendingApproval,
+    text: &str,
+    by: Option<String>,
+) -> Result<Event, AnswerError> {
+    let verdict = ApprovalVerdict::read(text, &asked.request, prompt_place(agent));
+    let verdict = verdict.map_err(|expected| {
+        AnswerError::Invalid(InvalidAnswer { given: text.to_owned(), node: asked.name(), expected })
+    })?;
+    Ok(Event::ApprovalAnswered(ApprovalAnswered {
+        turn: agent.turn_id(),
+        state: agent.prompt().clone(),
+        number: asked.number,
+        tool: asked.request.tool.clone(),
+        verdict,
+        by,
+    }))
+}
+
+/// Returns the prompt of an agent's turn with its folder, for which rules are given.
+pub fn prompt_place(agent: &Agent) -> StateName {
+    agent.prompt().shown_in(agent.folder().as_ref())
+}
+
+/// Returns the event of a turn that was ended while calls needed approval.
+fn turn_suspended(run: &Run, agent: &Agent, failure: &TurnFailure, report: &TurnReport) -> Event {
+    let suspended = failure.suspended.as_deref().cloned().unwrap_or_default();
+    Event::TurnSuspended(TurnSuspended {
+        turn: report.turn.clone(),
+        state: agent.prompt().clone(),
+        calls: suspended.calls,
+        unsure: suspended.unsure,
+        cost: settled(run, report, agent.prompt()),
+        message: suspended.message,
+    })
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod report_effects_tests {
+    use super::*;
+    use crate::consult::{PluginVerdict, StopScope};
+    use crate::policy::AcceptedTransition;
+    use crate::tests::scene::{Scene, goto};
+    use crate::time::Timestamp;
+    use crate::turn::TurnFailure;
+
+    fn accepted(file: &str) -> TurnJudgement {
+        let transition = goto(file);
+        TurnJudgement::Accepted(AcceptedTransition { transition, implicit: false, overruled: None })
+    }
+
+    fn violated() -> TurnJudgement {
+        TurnJudgement::Violated { violation: "no tag".to_owned(), reminder: None }
+    }
+
+    fn failed(cause: FailureCause) -> TurnJudgement {
+        TurnJudgement::Failed(TurnFailure::new(cause, "x"))
+    }
+
+    fn report(judgement: TurnJudgement) -> TurnReport {
+        let turn = Scene::begin().agent("main").turn_id();
+        TurnReport { judgement, ..TurnReport::empty(turn) }
+    }
+
+    #[test]
+    fn transition_of_strictest_plugin_is_taken_before_accepted_one() {
+        let overriding =
+            || ConsultVerdict::Override { transition: goto("B.md"), reason: String::new() };
+        let hold = || ConsultVerdict::Hold { until: Timestamp(9), reason: String::new() };
+        let stop = || ConsultVerdict::Stop { reason: String::new(), scope: StopScope::Agent };
+        let table = [
+            (accepted("A.md"), vec![], Some("A.md")),
+            (accepted("A.md"), vec![ConsultVerdict::Proceed, hold()], Some("A.md")),
+            (accepted("A.md"), vec![hold(), overriding()], Some("B.md")),
+            // A stop is stricter, so the override does not count.
+            (accepted("A.md"), vec![overriding(), stop()], Some("A.md")),
+            (TurnJudgement::NotStarted, vec![overriding()], Some("B.md")),
+            (TurnJudgement::NotStarted, vec![hold()], None),
+            (violated(), vec![], None),
+            (failed(FailureCause::Crash), vec![], None),
+        ];
+        for (judgement, verdicts, file) in table {
+            let verdicts = verdicts.into_iter();
+            let verdicts =
+                verdicts.map(|verdict| PluginVerdict { by: "p".to_owned(), verdict }).collect();
+            let report = TurnReport { verdicts, ..report(judgement) };
+            assert_eq!(report.taken(), file.map(goto), "{report:?}");
+        }
+    }
+
+    #[test]
+    fn permit_is_returned_of_agent_that_ended_and_of_turn_that_was_not_begun() {
+        let due = report(TurnJudgement::NotStarted).turn;
+        let later = TurnId { step: due.step + 1, ..due.clone() };
+        let table = [
+            (TurnJudgement::NotStarted, Some(&due), true),
+            (TurnJudgement::NotStarted, Some(&later), false),
+            (TurnJudgement::NotStarted, None, true),
+            (accepted("A.md"), Some(&due), false),
+            (accepted("A.md"), None, true),
+            (failed(FailureCause::Crash), Some(&due), false),
+        ];
+        for (judgement, due, expected) in table {
+            let report = report(judgement);
+            assert_eq!(report.returns_permit(due), expected, "{report:?}, {due:?}");
+        }
+    }
+
+    #[test]
+    fn only_answers_and_throttling_tell_the_load() {
+        let table = [
+            (accepted("A.md"), LoadSign::Answered),
+            (violated(), LoadSign::Answered),
+            (failed(FailureCause::Throttle), LoadSign::Throttled),
+            (failed(FailureCause::Crash), LoadSign::Nothing),
+            (TurnJudgement::NotStarted, LoadSign::Nothing),
+        ];
+        for (judgement, sign) in table {
+            assert_eq!(report(judgement).load_sign(), sign);
+        }
+    }
+}

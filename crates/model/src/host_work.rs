@@ -14,8 +14,7 @@ use super::host::HostName;
 use super::id::{AgentId, RunId};
 use super::operation::Operation;
 use super::turn::{TurnId, TurnInput, TurnOutcome};
-use super::working_dir::WorkingDir;
-use super::worktree_snapshot::SnapshotCommit;
+use super::worktree::{SnapshotCommit, WorkingDir};
 use crate::host::Home;
 use crate::turn::TurnTexts;
 

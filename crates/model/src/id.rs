@@ -5,17 +5,17 @@
 //! strings, because one name occurs in many records.
 
 use std::borrow::Borrow;
+use std::cell::RefCell;
 use std::cmp::Ordering;
+use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use self::scope_path::BESIDE;
 pub(crate) use self::scope_path::write_target;
-pub use self::scope_path::{ScopePath, TagTarget};
-pub use self::state_name::{Folder, StateName};
+pub use self::scope_path::{BESIDE, ScopePath, TagTarget};
 pub use crate::state_kind::{StateKind, StepMode};
 
 /// The reason why a text is not a usable name.
@@ -121,10 +121,6 @@ macro_rules! plain_when_read {
         }
     };
 }
-
-mod scope_path;
-mod state_kind;
-mod state_name;
 
 /// The longest id of a run, in bytes.
 const MAX_RUN_ID_BYTES: usize = 64;
@@ -273,6 +269,172 @@ impl MessageId {
     }
 }
 
+// The kind of a state by its name: a prompt, a graph, a program or a script.
+
+impl StateKind {
+    /// Returns the kind of the state with this name, or `None` if it is no state.
+    pub fn of(name: &StateName) -> Option<Self> {
+        Self::of_file(name.as_str())
+    }
+}
+
+impl StateName {
+    /// Returns whether it is a graph: a YAML file that is not one of the runtime's own.
+    pub fn is_graph(&self) -> bool {
+        StateKind::of(self) == Some(StateKind::Graph)
+    }
+
+    /// Returns whether it is a program of S-expressions.
+    pub fn is_program(&self) -> bool {
+        StateKind::of(self) == Some(StateKind::Program)
+    }
+
+    /// Returns whether it is a script: a file with the ending of one, or without any ending; or with an ending of nothing
+    /// else, if it can be executed.
+    pub fn is_script(&self) -> bool {
+        StateKind::of(self) == Some(StateKind::Script)
+    }
+
+    /// Returns whether its name alone makes it a script. Any other script has to be a file that can be executed.
+    pub fn is_script_by_name(&self) -> bool {
+        let ending = self.as_str().rsplit_once('.').map(|(_, ending)| ending.to_ascii_lowercase());
+        self.is_script()
+            && ending.is_none_or(|ending| StateKind::Script.endings().contains(&&*ending))
+    }
+
+    /// Returns whether the name has an ending, and it alone makes it a state, so that a word of a text is one.
+    pub fn is_state_by_ending(&self) -> bool {
+        match StateKind::of(self) {
+            Some(StateKind::Script) => self.has_ending() && self.is_script_by_name(),
+            kind => kind.is_some(),
+        }
+    }
+
+    /// Returns the way in which its steps are taken, if it is a state.
+    pub fn steps(&self) -> Option<StepMode> {
+        StateKind::of(self).map(StateKind::steps)
+    }
+
+    /// Returns whether it is a prompt: a markdown file.
+    pub fn is_prompt(&self) -> bool {
+        StateKind::of(self) == Some(StateKind::Prompt)
+    }
+}
+
+// Places in a workflow: the files of its scope that are states, and the folders below it.
+
+shared_name! {
+    /// A place in a workflow: the bare name of a file in its scope, such as `REVIEW.md`.
+    StateName
+}
+checked_when_read!(StateName);
+
+impl StateName {
+    /// Parses a bare file name, with white space around it removed.
+    ///
+    /// # Errors
+    /// [`InvalidName::State`] for an empty name and for anything that could lead out of the scope.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let name = text.trim();
+        if is_plain(name) {
+            return Ok(Self(interned(name)));
+        }
+        let why = if name.is_empty() {
+            "the name is empty; write the name of a file, such as NEXT.md"
+        } else if name.contains(['/', '\\']) {
+            "a target is a bare file name, so `/` and `\\` are not allowed; name a file beside the first prompt"
+        } else if name.contains("..") {
+            "`..` is not allowed in a target; name a file beside the first prompt"
+        } else if name.contains('\0') || name.chars().any(char::is_control) {
+            "a file name holds no NUL, line break or other control character"
+        } else if name.len() > MAX_NAME_BYTES {
+            "a file name has at most 255 bytes"
+        } else {
+            return Ok(Self(interned(name)));
+        };
+        Err(InvalidName::State { name: name.to_owned(), why })
+    }
+
+    /// Takes a name that stands for a file elsewhere.
+    fn unchecked(name: &str) -> Self {
+        Self(interned(name))
+    }
+
+    /// Returns whether the name has an ending, so that it cannot be an ordinary word.
+    pub fn has_ending(&self) -> bool {
+        self.0.contains('.')
+    }
+
+    /// Returns the name without its extension: `REVIEW` for `REVIEW.md`.
+    pub fn stem(&self) -> &str {
+        self.0.rsplit_once('.').map_or(&*self.0, |(stem, _)| stem)
+    }
+}
+
+/// Returns whether a name passes every check because it is short and of plain characters, as nearly all are.
+fn is_plain(name: &str) -> bool {
+    let bytes = name.as_bytes();
+    let plain = |byte: &u8| byte.is_ascii_graphic() && !matches!(byte, b'/' | b'\\');
+    (1..=MAX_NAME_BYTES).contains(&bytes.len())
+        && bytes.iter().all(plain)
+        && !bytes.windows(2).any(|pair| pair == b"..")
+}
+
+/// The maximum length of a file name, in bytes.
+const MAX_NAME_BYTES: usize = 255;
+
+/// The most names that a thread keeps for later use.
+const MAX_INTERNED: usize = 4096;
+
+thread_local! {
+    static INTERNED: RefCell<HashSet<Arc<str>>> = RefCell::default();
+}
+
+/// Returns the shared text of a name. Thousands of agents name the same few states, also after they were read from a
+/// journal, so one allocation serves all of them.
+fn interned(name: &str) -> Arc<str> {
+    INTERNED.with_borrow_mut(|names| {
+        if let Some(known) = names.get(name) {
+            return Arc::clone(known);
+        }
+        if names.len() == MAX_INTERNED {
+            names.clear();
+        }
+        let new: Arc<str> = name.into();
+        names.insert(Arc::clone(&new));
+        new
+    })
+}
+
+shared_name! {
+    /// A folder below a workflow's scope: `review`, `teams/review`.
+    Folder
+}
+checked_when_read!(Folder);
+
+impl Folder {
+    /// Parses a path that can lead out of the scope only by a link.
+    ///
+    /// # Errors
+    /// [`InvalidName::Folder`] for anything else.
+    pub fn parse(text: &str) -> Result<Self, InvalidName> {
+        let path = text.trim().trim_end_matches('/');
+        let plain = |part: &str| !["", ".", ".."].contains(&part) && StateName::parse(part).is_ok();
+        if path.split('/').all(plain) {
+            Ok(Self(path.into()))
+        } else {
+            Err(InvalidName::Folder(text.to_owned()))
+        }
+    }
+
+    /// Returns a folder below this one.
+    pub fn join(&self, below: &Self) -> Self {
+        Self(format!("{}/{}", self.0, below.0).into())
+    }
+}
+
+mod scope_path;
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -313,5 +475,84 @@ mod tests {
     fn invalid_state_name_is_rejected_on_deserialization() {
         assert!(serde_json::from_str::<StateName>("\"../x\"").is_err());
         assert!(serde_json::from_str::<StateName>("\"x.md\"").is_ok());
+    }
+}
+
+#[cfg(test)]
+mod state_kind_tests {
+    use super::*;
+
+    #[test]
+    fn file_extension_selects_state_kind() {
+        let kind = |name: &str| StateKind::of(&StateName::parse(name).expect("a name"));
+        assert_eq!(
+            (kind("A.md"), kind("a.MD")),
+            (Some(StateKind::Prompt), Some(StateKind::Prompt))
+        );
+        assert_eq!(
+            (kind("g.yaml"), kind("g.yml")),
+            (Some(StateKind::Graph), Some(StateKind::Graph))
+        );
+        assert_eq!(
+            (kind("p.lisp"), kind("p.DUET")),
+            (Some(StateKind::Program), Some(StateKind::Program))
+        );
+        assert_eq!((kind("b.sh"), kind("B")), (Some(StateKind::Script), Some(StateKind::Script)));
+        for script in ["CHECK.tool", "check.PHP", "x.lua", "a.b.exe"] {
+            let name = StateName::parse(script).expect("a name");
+            assert!(name.is_script() && !name.is_script_by_name(), "{script}");
+        }
+        for none in ["A.txt", ".md", "raymond.yaml", "Replies.YML", ".lisp"] {
+            assert_eq!(kind(none), None, "{none}");
+        }
+    }
+
+    #[test]
+    fn file_extension_determines_state_kind() {
+        let kind = |name: &str| {
+            let state = StateName::parse(name).expect("a state");
+            (state.is_prompt(), state.is_graph(), state.is_program())
+        };
+        assert_eq!(kind("A.md"), (true, false, false));
+        assert_eq!(kind("add.YML"), (false, true, false));
+        assert_eq!((kind("a.lisp"), kind("a.Duet")), ((false, false, true), (false, false, true)));
+        for other in ["raymond.yaml", "replies.yaml", ".yaml", ".md", ".lisp", "x"] {
+            assert_eq!(kind(other), (false, false, false), "{other}");
+        }
+    }
+
+    #[test]
+    fn script_has_known_ending_or_none() {
+        let is_script = |name: &str| StateName::parse(name).expect("a state").is_script();
+        for script in ["BUILD.sh", "b.PY", "deploy", "x.y.rb"] {
+            assert!(is_script(script), "{script}");
+        }
+        for other in ["A.md", "g.yaml", "p.lisp", "x.txt", ".sh", "LICENSE.txt"] {
+            assert!(!is_script(other), "{other}");
+        }
+    }
+}
+
+#[cfg(test)]
+mod state_name_tests {
+    use super::*;
+
+    #[test]
+    fn state_name_must_be_bare_file_name() {
+        for bad in
+            ["", "  ", "../SECRET.md", "foo/bar.md", "a\\b.md", "..", "/etc/passwd", "a\0b", "a\nb"]
+        {
+            assert!(StateName::parse(bad).is_err(), "{bad:?} was taken");
+        }
+        assert_eq!(StateName::parse(" NEXT.md\n").map(|s| s.to_string()), Ok("NEXT.md".into()));
+        assert_eq!(StateName::parse("A.B.md").map(|s| s.stem().to_owned()), Ok("A.B".into()));
+    }
+
+    #[test]
+    fn folder_must_be_relative_path_without_parent_segments() {
+        assert_eq!(Folder::parse("a/b c/").map(|folder| folder.to_string()), Ok("a/b c".into()));
+        for bad in ["", ".", "/a", "a//b", "../a", "a/../b"] {
+            assert!(Folder::parse(bad).is_err(), "{bad:?} was taken");
+        }
     }
 }

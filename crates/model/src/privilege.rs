@@ -11,6 +11,8 @@
 use std::ffi::OsStr;
 use std::path::Path;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use crate::graph_types::operation_facts;
@@ -125,6 +127,54 @@ pub fn refused_name(path: &Path) -> Option<&OsStr> {
     let is_refused =
         |name: &&OsStr| REFUSED.split(' ').any(|known| name.eq_ignore_ascii_case(known));
     path.iter().find(is_refused)
+}
+
+// The permissions that the person who starts a run gives it.
+
+/// The actions that Claude Code may take without asking.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum RunPermission {
+    /// The named permission mode of Claude Code.
+    Mode(String),
+    /// Everything, without any check.
+    SkipAll,
+}
+
+impl Default for RunPermission {
+    fn default() -> Self {
+        Self::Mode("acceptEdits".to_owned())
+    }
+}
+
+/// The permissions that a starter gave beyond the permission mode.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct StarterConsent {
+    /// Rules that states may name among their `allowed_tools`: what `--allow-tools` meant to earlier versions.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tools: Vec<String>,
+    /// Rules that hold in every state, as far as it can use the tool.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub every_state: Vec<String>,
+    /// True if the workflow may bring rules, settings, servers and programs of its own.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub trusts_workflow: bool,
+    /// The widest mode, if it is not that of the run: the run's mode is then the workflow's own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub widest_mode: Option<RunPermission>,
+}
+
+impl StarterConsent {
+    /// Returns the rules that states may name among their `allowed_tools`.
+    pub fn rules(&self) -> impl Iterator<Item = &String> {
+        self.tools.iter().chain(&self.every_state)
+    }
+
+    /// Returns whether nothing is given.
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 #[cfg(test)]

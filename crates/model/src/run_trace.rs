@@ -7,20 +7,25 @@
 //! The origin of a run's records: those that it shares with the runs it branched off, and its own. Pure.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use serde::{Serialize, Serializer};
 
 use crate::agent::Agent;
-use crate::event::{Event, Record};
-use crate::id::{AgentId, RunId, SessionId};
+use crate::cassette::{FilePatch, RecordedChange, TextEdit, is_of_the_machine};
+use crate::event::{
+    Event, GraphAdvanced, LanguageAdvanced, NextAction, ProgramProgress, ProgramStatus, Record,
+};
+use crate::graph_execution::NodeExecution;
+use crate::id::{AgentId, Folder, RunId, SessionId, StateName};
+use crate::join::JoinOutcome;
 use crate::ledger::{ChargeKind, Ledger, cost_of};
+use crate::program_execution::{RequestBody, RequestStatus, RoleRequest};
 use crate::run::{AgentEnding, FinishedAgent, Run};
-pub use crate::run_trace::file_trace::{FileTrace, TracedContent, TracedFile};
 use crate::time::Timestamp;
+use crate::transition::Transition;
 use crate::turn::{FailureCause, TurnId};
-
-mod file_trace;
-mod moment;
+use crate::worktree::WorkingDir;
 
 /// A kind of what can differ in a moment, the cause before its consequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -219,7 +224,7 @@ impl TraceFold {
         let Some(turn) = record.event.turn() else { return };
         let own = before.agents.get(&turn.agent);
         let folder = own.and_then(Agent::folder).or_else(|| record.folder.clone());
-        let Some(found) = moment::aspects(&record.event, folder.as_ref()) else { return };
+        let Some(found) = aspects(&record.event, folder.as_ref()) else { return };
         if let Some(program) = found.program {
             let is_same = self.programs.get(&turn.agent).is_some_and(|last| *last == program);
             if is_same && !ends_turn(record) {
@@ -408,6 +413,251 @@ impl RunLineage {
     }
 }
 
+// The files that the turns of a run changed, as far as their streams tell.
+
+/// The changed files of a run. The agent is the owner of the worktree that has the file, if it is not in the run's own
+/// directory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct FileTrace {
+    /// The files.
+    pub files: BTreeMap<(Option<AgentId>, String), TracedFile>,
+    /// The number of commands that were run. What they changed is not known.
+    pub commands: u64,
+}
+
+/// A file that turns changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct TracedFile {
+    /// The turns that changed it, in order.
+    #[serde(serialize_with = "as_steps")]
+    pub by: Vec<TurnId>,
+    /// The result of the changes.
+    #[serde(flatten)]
+    pub content: TracedContent,
+}
+
+/// The result of the changes of a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub enum TracedContent {
+    /// The whole text.
+    #[serde(rename = "content")]
+    Known(String),
+    /// Edits of a text that is not known.
+    #[serde(rename = "edits")]
+    Edited(Vec<TextEdit>),
+}
+
+impl TracedFile {
+    /// Returns the steps that changed it, in order: `main.1#2`.
+    pub fn steps(&self) -> impl Iterator<Item = String> {
+        steps_of(&self.by)
+    }
+}
+
+fn steps_of(turns: &[TurnId]) -> impl Iterator<Item = String> {
+    turns.iter().map(|turn| format!("{}#{}", turn.agent, turn.step))
+}
+
+fn as_steps<S: Serializer>(turns: &[TurnId], serializer: S) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(steps_of(turns))
+}
+
+impl FileTrace {
+    /// Adds the changes of a turn.
+    pub fn add(&mut self, turn: &TurnId, dir: &WorkingDir, changes: Vec<RecordedChange>) {
+        for RecordedChange { path, patch, .. } in changes {
+            let path = dir.cwd.as_ref().map_or_else(|| path.clone(), |cwd| format!("{cwd}/{path}"));
+            let key = (dir.tree.clone(), path);
+            let none = TracedFile { content: TracedContent::Edited(Vec::new()), by: Vec::new() };
+            let file = self.files.entry(key).or_insert(none);
+            if file.by.last() != Some(turn) {
+                file.by.push(turn.clone());
+            }
+            file.content.change(patch);
+        }
+    }
+}
+
+impl TracedContent {
+    fn change(&mut self, patch: FilePatch) {
+        match (&mut *self, patch) {
+            (_, FilePatch::Content(text)) => *self = Self::Known(text),
+            (Self::Edited(edits), FilePatch::Edits(more)) => edits.extend(more),
+            (Self::Known(text), FilePatch::Edits(edits)) => {
+                let changed = FilePatch::Edits(edits.clone()).apply(Some(text));
+                // If an edit does not apply, something else changed the file in between.
+                *self = changed.map_or(Self::Edited(edits), Self::Known);
+            }
+        }
+    }
+}
+
+// The comparable parts of a record.
+
+/// The comparable parts of a record.
+#[derive(Debug, Default)]
+struct MomentAspects {
+    aspects: BTreeMap<TraceAspect, String>,
+    /// The state of the program and its status, if the agent advanced in one. Several records can have the same: how
+    /// often a program looks at its conditions depends on who answers first.
+    program: Option<String>,
+}
+
+impl MomentAspects {
+    fn in_state(state: &StateName, folder: Option<&Folder>) -> Self {
+        Self::default().with(TraceAspect::State, state.shown_in(folder).to_string())
+    }
+
+    fn with(mut self, aspect: TraceAspect, text: impl Into<String>) -> Self {
+        self.aspects.insert(aspect, text.into());
+        self
+    }
+
+    fn with_transition(self, transition: &Transition) -> Self {
+        let all = self.with(TraceAspect::Transition, transition.to_string());
+        match transition {
+            Transition::Result { payload, .. } => all.with(TraceAspect::Payload, payload.as_str()),
+            Transition::Ask { question, .. } => all.with(TraceAspect::Payload, question.as_str()),
+            Transition::Goto { .. }
+            | Transition::Reset { .. }
+            | Transition::Call { .. }
+            | Transition::Function { .. }
+            | Transition::Fork { .. } => all,
+        }
+    }
+}
+
+/// Returns the comparable parts of a record; `None` if it tells of the machine, of the whole run, or of no progress.
+fn aspects(event: &Event, folder: Option<&Folder>) -> Option<MomentAspects> {
+    let at = |state: &StateName| MomentAspects::in_state(state, folder);
+    Some(match event {
+        Event::StepFinished(step) => at(&step.state).with_transition(&step.transition),
+        Event::TransitionProposed(asked) => at(&asked.state).with_transition(&asked.transition),
+        Event::GraphAdvanced(graph) => of_graph(at(&graph.file), graph)
+            .with(TraceAspect::Transition, next_action(&graph.next_action, &graph.node)),
+        Event::ProgramAdvanced(advanced) => {
+            let ProgramProgress { state, status, .. } = &advanced.progress;
+            let status = match status {
+                ProgramStatus::Running | ProgramStatus::Waiting => "at work",
+                ProgramStatus::Completed => "completed",
+                ProgramStatus::Failed => "failed",
+            };
+            let text = format!("{state}, {status}");
+            let at = at(&advanced.file).with(TraceAspect::Transition, text.as_str());
+            MomentAspects { program: Some(text), ..at }
+        }
+        Event::LanguageAdvanced(advanced) => {
+            let LanguageAdvanced { file, reached, next_action: next, .. } = &**advanced;
+            at(file)
+                .with(TraceAspect::Values, reached.position.to_string())
+                .with(TraceAspect::Transition, next_action(next, &reached.language))
+        }
+        Event::QuestionAnswered(answered) => {
+            let text = format!("{}: {}", answered.node, answered.answer.raw);
+            at(&answered.state).with(TraceAspect::Answer, text)
+        }
+        Event::QuestionTimedOut(late) => {
+            let text = format!("none in time, so {}", late.enters.shown_in(folder));
+            at(&late.state).with(TraceAspect::Answer, text)
+        }
+        Event::ApprovalAsked(asked) => at(&asked.state)
+            .with(TraceAspect::Request, format!("approval: {}", asked.request.summary())),
+        Event::ApprovalAnswered(answered) => {
+            let text = format!("{}: {}", answered.tool, answered.verdict.phrase());
+            at(&answered.state).with(TraceAspect::Answer, text)
+        }
+        Event::ProgramLogged(logged) => at(&logged.file).with(TraceAspect::Log, &*logged.text),
+        Event::RoleRequested(asked) => {
+            let text = format!("{}: {}", asked.handle, request(&asked.request));
+            at(&asked.file).with(TraceAspect::Request, text)
+        }
+        Event::RoleResponded(response) => {
+            let text = format!("{}: {}", response.name, outcome(&response.response));
+            at(&response.state).with(TraceAspect::Request, text)
+        }
+        Event::RoleDelegated(delegated) => {
+            let text = format!("delegated to {}", delegated.spec.shown_state());
+            at(&delegated.state).with(TraceAspect::Request, text)
+        }
+        Event::JoinFinished(join) => {
+            let outcome = match join.outcome {
+                JoinOutcome::Met => "met",
+                JoinOutcome::Missed => "missed",
+                JoinOutcome::Late => "late",
+            };
+            let mut text = format!(
+                "{outcome}: {} of {} done, {} failed",
+                join.tally.done, join.tally.count, join.tally.failed
+            );
+            if let Some(enters) = &join.enters {
+                let _ = write!(text, ", so {}", enters.shown_in(folder));
+            }
+            at(&join.state).with(TraceAspect::Join, text)
+        }
+        Event::TurnRejected(rejected) => {
+            at(&rejected.state).with(TraceAspect::Refusal, &*rejected.violation)
+        }
+        Event::TurnFailed(failed) if !is_of_the_machine(failed.cause) => {
+            let text = format!("{}: {}", failed.cause, failed.message);
+            at(&failed.state).with(TraceAspect::Failure, text)
+        }
+        Event::AgentFailed(failed) => {
+            let text = format!("{}: {}", failed.cause, failed.error);
+            at(&failed.state).with(TraceAspect::Failure, text)
+        }
+        Event::AgentParked(parked) => {
+            at(&parked.state).with(TraceAspect::Failure, format!("parked: {}", parked.reason))
+        }
+        _ => return None,
+    })
+}
+
+fn of_graph(at: MomentAspects, graph: &GraphAdvanced) -> MomentAspects {
+    let node = |visit: &NodeExecution| {
+        let error = visit.error.as_ref().map_or(String::new(), |error| format!(": {error}"));
+        format!("{} {}{error}", visit.node, visit.outcome)
+    };
+    let nodes: Vec<String> = graph.visits.iter().map(node).collect();
+    let change = |change| serde_json::to_string(change).unwrap_or_default();
+    let values: Vec<String> = graph.changes.iter().map(change).collect();
+    let with = |at: MomentAspects, aspect, lines: Vec<String>| {
+        if lines.is_empty() { at } else { at.with(aspect, lines.join("\n")) }
+    };
+    let at = with(at, TraceAspect::Nodes, nodes);
+    with(at, TraceAspect::Values, values)
+}
+
+fn next_action(next: &NextAction, place: &str) -> String {
+    match next {
+        NextAction::Walk => format!("{place}: continues"),
+        NextAction::Operation(kind) => format!("{place}: {kind}"),
+        NextAction::Task(task) => format!("{place}: asks {}", task.name),
+        NextAction::Question(question) => format!("{place}: asks a person: {}", question.text),
+        NextAction::Agent { spec, .. } => format!("{place}: an agent in {}", spec.shown_state()),
+        NextAction::Join(_) => format!("{place}: a join"),
+        NextAction::Wait => format!("{place}: waits"),
+        NextAction::Nothing => format!("{place}: ends"),
+    }
+}
+
+fn request(asked: &RoleRequest) -> String {
+    let RoleRequest { name, role, body, .. } = asked;
+    match body {
+        RequestBody::Prompt(task) => format!("{name} of {role}\n{}", task.prompt),
+        RequestBody::Folder { folder, start, input } => {
+            format!("{name} of {role} in {}\n{input}", start.shown_in(folder.as_ref()))
+        }
+    }
+}
+
+fn outcome(status: &RequestStatus) -> String {
+    match status {
+        RequestStatus::Pending => "none yet".to_owned(),
+        RequestStatus::Answer(answer) => answer.to_string(),
+        RequestStatus::Failed(why) => format!("failed: {why}"),
+    }
+}
+
 #[cfg(test)]
 mod run_lineage_tests {
     use super::*;
@@ -474,5 +724,43 @@ mod run_lineage_tests {
             ..branch.clone()
         };
         assert_eq!(branch.shared_with(&other), 20);
+    }
+}
+
+#[cfg(test)]
+mod file_trace_tests {
+    use super::*;
+    use crate::id::Folder;
+
+    fn turn(step: u64) -> TurnId {
+        TurnId { agent: AgentId::main(), step, turn: 0 }
+    }
+
+    fn change(patch: FilePatch) -> Vec<RecordedChange> {
+        vec![RecordedChange { path: "a".to_owned(), tool: "Edit".to_owned(), patch }]
+    }
+
+    fn edit(old: &str, new: &str) -> FilePatch {
+        FilePatch::Edits(vec![TextEdit { old: old.to_owned(), new: new.to_owned(), all: false }])
+    }
+
+    #[test]
+    fn text_is_known_from_the_turn_that_wrote_the_whole_file() {
+        let mut trace = FileTrace::default();
+        let dir = WorkingDir {
+            tree: None,
+            unsnapshotted: false,
+            cwd: Some(Folder::parse("sub").expect("a folder")),
+            ..WorkingDir::default()
+        };
+        trace.add(&turn(1), &dir, change(edit("x", "y")));
+        trace.add(&turn(2), &dir, change(FilePatch::Content("one".to_owned())));
+        trace.add(&turn(3), &dir, change(edit("one", "two")));
+        let file = &trace.files[&(None, "sub/a".to_owned())];
+        assert_eq!(file.content, TracedContent::Known("two".to_owned()));
+        assert_eq!(file.by, [turn(1), turn(2), turn(3)]);
+        trace.add(&turn(4), &dir, change(edit("gone", "two")));
+        let file = &trace.files[&(None, "sub/a".to_owned())];
+        assert!(matches!(file.content, TracedContent::Edited(_)), "another has changed it");
     }
 }

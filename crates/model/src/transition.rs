@@ -3,23 +3,21 @@
 //! [`Transition::from_parts`] decides the meaning of a tag's pieces: which attributes are part of its
 //! structure, and which are variables of the state that is entered.
 
-mod ask_timeout;
-mod fork;
-mod scopes;
-mod tag;
-
+use std::borrow::Cow;
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use strum::{Display, EnumString, IntoStaticStr, VariantArray};
 
-pub use self::ask_timeout::AskTimeout;
 pub use self::fork::{ANY_LIST, ForkList, ForkTag};
-pub use self::tag::TagName;
-pub use self::tag::{InvalidTransition, MAX_ATTRIBUTES};
 use super::id::{ScopePath, StateName, TagTarget, write_target};
 use super::time::format_duration;
 pub use super::variables::Variables;
+use crate::id::InvalidName;
+use crate::time::millis;
+
+mod fork;
 
 /// A transition an agent asks for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -174,7 +172,7 @@ impl Transition {
                 Self::Goto { target, scope, variables }
             }
             TagName::Reset => {
-                let keeps_stack = scopes::keeps_stack(&mut variables)?;
+                let keeps_stack = keeps_stack(&mut variables)?;
                 let TagTarget { state: target, scope } = place()?;
                 Self::Reset { target, scope, keeps_stack, variables }
             }
@@ -197,7 +195,7 @@ impl Transition {
             }
             TagName::Ask => {
                 let next = required("next")?;
-                let timeout = ask_timeout::take(&mut variables)?;
+                let timeout = take(&mut variables)?;
                 let question = body.trim().to_owned();
                 if question.is_empty() {
                     return Err(InvalidTransition::NoQuestion);
@@ -319,6 +317,326 @@ impl fmt::Display for Transition {
 /// Returns a value as it stands between double quotes in a tag.
 pub fn escape_attribute(value: &str) -> String {
     value.replace('&', "&amp;").replace('<', "&lt;").replace('"', "&quot;")
+}
+
+// The timeout of a question: `timeout` and `timeout_next` of an `<ask>`, both or neither.
+
+/// The timeout of a question, and the state that follows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct AskTimeout {
+    /// The longest wait, in milliseconds.
+    pub timeout_ms: u64,
+    /// The state that is entered if no answer came.
+    pub timeout_next: StateName,
+}
+
+/// Takes the timeout of an `<ask>` out of its attributes.
+fn take(variables: &mut Variables) -> Result<Option<AskTimeout>, InvalidTransition> {
+    let half = |missing, given| {
+        InvalidTransition::AskTimeout(format!(
+            "{given} needs {missing} beside it, and the other way round"
+        ))
+    };
+    match (variables.remove("timeout"), variables.remove("timeout_next")) {
+        (None, None) => Ok(None),
+        (Some(_), None) => Err(half("timeout_next=\"FILE.md\"", "timeout")),
+        (None, Some(_)) => Err(half("timeout=\"24h\"", "timeout_next")),
+        (Some(timeout), Some(next)) => {
+            let timeout_ms = millis(&timeout)
+                .map_err(|why| InvalidTransition::AskTimeout(format!("timeout: {why}")))?;
+            let timeout_next = StateName::parse(&next)
+                .map_err(|error| InvalidTransition::Target { tag: TagName::Ask, error })?;
+            Ok(Some(AskTimeout { timeout_ms, timeout_next }))
+        }
+    }
+}
+
+// The states that a transition enters in other folders, which are scopes of their own.
+//
+// The states that a transition names, and the attribute that keeps the pending returns.
+
+impl Transition {
+    /// Returns the state between the tags, with its folder if that is another one; `None` for a question and a result.
+    pub fn entered(&self) -> Option<(Option<&ScopePath>, &StateName)> {
+        match self {
+            Self::Goto { target, scope, .. }
+            | Self::Reset { target, scope, .. }
+            | Self::Call { target, scope, .. }
+            | Self::Function { target, scope, .. }
+            | Self::Fork { target, scope, .. } => Some((scope.as_ref(), target)),
+            Self::Ask { .. } | Self::Result { .. } => None,
+        }
+    }
+
+    /// Returns the other folder that the agent itself goes to, if it goes to one.
+    pub fn own_scope(&self) -> Option<&ScopePath> {
+        match self {
+            Self::Fork { .. } => None,
+            other => other.entered().and_then(|(scope, _)| scope),
+        }
+    }
+
+    /// Returns the states that are entered in other folders: its own, and those of its further forks.
+    pub fn crossings(&self) -> impl Iterator<Item = (&ScopePath, &StateName)> {
+        let also =
+            self.further_forks().iter().map(|forked| (forked.scope.as_ref(), &forked.target));
+        self.entered().into_iter().chain(also).filter_map(|(scope, state)| Some((scope?, state)))
+    }
+
+    /// Returns the state between the tags, as a tag names it; `None` for a question and a result.
+    pub fn destination(&self) -> Option<TagTarget> {
+        let (scope, state) = self.entered()?;
+        Some(TagTarget { scope: scope.cloned(), state: state.clone() })
+    }
+
+    /// Changes the variables of each state between the tags, by its folder. The last argument is true if a list may
+    /// give more of them.
+    pub fn change_given(
+        &mut self,
+        mut change: impl FnMut(Option<&ScopePath>, &mut Variables, bool),
+    ) {
+        match self {
+            Self::Goto { scope, variables, .. }
+            | Self::Reset { scope, variables, .. }
+            | Self::Call { scope, variables, .. }
+            | Self::Function { scope, variables, .. } => change(scope.as_ref(), variables, false),
+            Self::Fork { scope, variables, each, also, .. } => {
+                change(scope.as_ref(), variables, each.is_some());
+                for forked in also {
+                    let has_list = forked.each.is_some();
+                    change(forked.scope.as_ref(), &mut forked.variables, has_list);
+                }
+            }
+            Self::Ask { .. } | Self::Result { .. } => {}
+        }
+    }
+
+    /// Changes the names of all states between the tags, and their folders.
+    pub fn change_targets(
+        &mut self,
+        mut change: impl FnMut(&mut Option<ScopePath>, &mut StateName),
+    ) {
+        match self {
+            Self::Goto { target, scope, .. }
+            | Self::Reset { target, scope, .. }
+            | Self::Call { target, scope, .. }
+            | Self::Function { target, scope, .. } => change(scope, target),
+            Self::Fork { target, scope, also, .. } => {
+                change(scope, target);
+                for forked in also {
+                    change(&mut forked.scope, &mut forked.target);
+                }
+            }
+            Self::Ask { .. } | Self::Result { .. } => {}
+        }
+    }
+}
+
+impl Transition {
+    /// Returns the fork tags of one reply after the first.
+    fn further_forks(&self) -> &[ForkTag] {
+        match self {
+            Self::Fork { also, .. } => also,
+            Self::Goto { .. }
+            | Self::Reset { .. }
+            | Self::Call { .. }
+            | Self::Function { .. }
+            | Self::Ask { .. }
+            | Self::Result { .. } => &[],
+        }
+    }
+
+    /// Returns all states of the same folder that it names.
+    pub fn states(&self) -> impl Iterator<Item = &StateName> {
+        let own = [self.target(), self.continuation(), self.timeout_state()].into_iter().flatten();
+        let also = self.further_forks().iter().filter(|forked| forked.scope.is_none());
+        own.chain(also.map(|forked| &forked.target))
+    }
+
+    /// Changes the names of all states of the same folder.
+    pub fn rename_states(&mut self, mut change: impl FnMut(&mut StateName)) {
+        self.change_targets(|scope, target| {
+            if scope.is_none() {
+                change(target);
+            }
+        });
+        match self {
+            Self::Call { return_to, .. } | Self::Function { return_to, .. } => change(return_to),
+            Self::Fork { next, .. } => change(next),
+            Self::Ask { next, timeout, .. } => {
+                change(next);
+                if let Some(timeout) = timeout {
+                    change(&mut timeout.timeout_next);
+                }
+            }
+            Self::Goto { .. } | Self::Reset { .. } | Self::Result { .. } => {}
+        }
+    }
+}
+
+impl Transition {
+    /// Changes its texts: the values of its variables, for which `change` gets true, and the payload of a result, the text
+    /// of a question, or the list of a fork.
+    pub fn change_texts(&mut self, mut change: impl FnMut(&mut String, bool)) {
+        let (variables, text) = match self {
+            Self::Result { payload, variables, .. } => (variables, Some(payload)),
+            Self::Ask { question, variables, .. } => (variables, Some(question)),
+            Self::Fork { each, variables, .. } => {
+                (variables, each.as_mut().map(|each| &mut each.list))
+            }
+            Self::Goto { variables, .. }
+            | Self::Reset { variables, .. }
+            | Self::Call { variables, .. }
+            | Self::Function { variables, .. } => (variables, None),
+        };
+        for value in variables.values_mut() {
+            change(value, true);
+        }
+        if let Some(text) = text {
+            change(text, false);
+        }
+    }
+}
+
+/// Takes the `keep` of a reset from its attributes.
+fn keeps_stack(variables: &mut Variables) -> Result<bool, InvalidTransition> {
+    match variables.remove("keep").as_deref() {
+        None => Ok(false),
+        Some("stack") => Ok(true),
+        Some(_) => Err(InvalidTransition::Keep),
+    }
+}
+
+// The seven tags by name.
+//
+// The errors of a tag whose pieces do not make a transition.
+
+/// The ending of a tag's name that leads to a folder: `call-workflow` is `call`.
+const WORKFLOW: &str = "-workflow";
+
+/// The names of the seven tags.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, Display, EnumString, IntoStaticStr, VariantArray)]
+#[serde(rename_all = "lowercase")]
+#[strum(serialize_all = "lowercase")]
+#[expect(missing_docs, reason = "each is explained at `Transition`")]
+pub enum TagName {
+    Goto,
+    Reset,
+    Call,
+    Function,
+    Fork,
+    Ask,
+    Result,
+}
+
+impl TagName {
+    /// All tags, in the order in which they are shown.
+    pub const ALL: &'static [Self] = Self::VARIANTS;
+
+    /// The names of the tags that lead to a folder, as other spellings.
+    pub const OF_WORKFLOWS: [&str; 4] =
+        ["call-workflow", "function-workflow", "fork-workflow", "reset-workflow"];
+
+    /// Returns the name as it is written between the angle brackets.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+
+    /// Returns the tag of that name, if there is one.
+    pub fn from_name(name: &str) -> Option<Self> {
+        match name.strip_suffix(WORKFLOW) {
+            None => name.parse().ok(),
+            Some(short) => short.parse().ok().filter(|tag| {
+                matches!(tag, Self::Call | Self::Function | Self::Fork | Self::Reset)
+            }),
+        }
+    }
+
+    /// Returns the text between the tags of this name: `call-workflow` names a folder also without a `/`, and may lead
+    /// to one beside the run's root.
+    pub fn body_of<'text>(name: &str, body: &'text str) -> Cow<'text, str> {
+        let is_explicit = name.ends_with(WORKFLOW);
+        if !is_explicit && matches!(name, "ask" | "result") {
+            return Cow::Borrowed(body);
+        }
+        let path = body.trim().trim_start_matches("./");
+        match (is_explicit, path.starts_with("../")) {
+            (true, true) => Cow::Owned(format!("./{path}")),
+            (false, true) => Cow::Borrowed(path),
+            (true, false) if !path.is_empty() && !path.contains(['/', '\\']) => {
+                Cow::Owned(format!("{path}/"))
+            }
+            _ => Cow::Borrowed(body),
+        }
+    }
+
+    /// Returns the name of the tag for a way into this folder.
+    fn name_into(self, scope: Option<&ScopePath>) -> String {
+        let ending = if scope.is_some_and(ScopePath::is_explicit) { WORKFLOW } else { "" };
+        format!("{self}{ending}")
+    }
+
+    /// Returns the attribute that this tag requires.
+    pub fn required_attribute(self) -> Option<&'static str> {
+        match self {
+            Self::Call | Self::Function => Some("return"),
+            Self::Fork | Self::Ask => Some("next"),
+            Self::Goto | Self::Reset | Self::Result => None,
+        }
+    }
+}
+
+/// The most attributes of a tag. A reply can be a flood of them, and each would be kept.
+pub const MAX_ATTRIBUTES: usize = 256;
+
+/// Returns what to write instead of an attribute that names a directory.
+fn directory_hint(attribute: &str) -> &'static str {
+    match attribute {
+        "cd" | "cwd" => {
+            "; only a <fork> takes a directory, cwd=\"DIR\", for the agent that it starts: to hand on a path, use another name, such as path=\"DIR\""
+        }
+        _ => "",
+    }
+}
+
+/// The error of a tag whose pieces do not make a transition.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages name the fields")]
+pub enum InvalidTransition {
+    /// A required `return` or `next` is missing.
+    #[error("<{tag}> needs the attribute {attribute}=\"FILE.md\"")]
+    MissingAttribute { tag: TagName, attribute: &'static str },
+    /// A `return` or `next` is given to a tag that does not take it, or a directory to another tag than a fork.
+    #[error("<{tag}> does not take the attribute `{attribute}`{}", directory_hint(.attribute))]
+    UnexpectedAttribute { tag: TagName, attribute: String },
+    /// The same attribute was given twice.
+    #[error("<{tag}> has the attribute `{attribute}` twice")]
+    RepeatedAttribute { tag: TagName, attribute: String },
+    /// There are more attributes than a tag may have.
+    #[error(
+        "<{tag}> has more than {MAX_ATTRIBUTES} attributes; put long data into a file, and give its name"
+    )]
+    TooManyAttributes { tag: TagName },
+    /// The list or the directory of a fork is not valid.
+    #[error("<fork>: {0}")]
+    Fork(String),
+    /// The `keep` of a reset is not known.
+    #[error("<reset> keeps only the pending returns: keep=\"stack\"")]
+    Keep,
+    /// The question is empty.
+    #[error("<ask> needs a question between its tags")]
+    NoQuestion,
+    /// The timeout is not a time, or one of the two attributes of a timeout is missing.
+    #[error("<ask>: {0}")]
+    AskTimeout(String),
+    /// A target is not the bare name of a file.
+    #[error("<{tag}>: {error}")]
+    Target {
+        tag: TagName,
+        /// The error in the name.
+        error: InvalidName,
+    },
 }
 
 #[cfg(test)]

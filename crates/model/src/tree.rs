@@ -5,10 +5,8 @@
 //! A run can have ten thousand agents, in a broad tree or in a chain in which each forks the next. For that
 //! reason no function here is recursive, and large families are [folded](fold).
 
-pub mod fold;
+use std::collections::{HashMap, HashSet};
 
-use self::fold::AgentHierarchy;
-use self::fold::{FAMILY_FOLD_SIZE, FoldOptions, FoldSource, RowSubject, TreeRow, rows};
 use super::agent::Agent;
 use super::id::{AgentId, StateName};
 use super::money::Usd;
@@ -152,5 +150,289 @@ impl<'run> AgentNode<'run> {
     }
 }
 
+// Folding: the rows that a person can read of a run in which a thousand agents do much the same.
+//
+// The rule:
+//
+// - Siblings that began in the same state are a family. A family of more than [`FAMILY_FOLD_SIZE`] is one row, which
+//   stands for all of them.
+// - Nobody is overlooked in it: members that stand out, such as those that wait for a person or have failed,
+//   have rows of their own below it, the first [`FAMILY_FOLD_SIZE`] of each kind.
+// - The agents that the other members have forked stand below it by the same rule, as if one agent had forked
+//   all.
+// - An opened row of a family has all its members below it, each with its own families.
+// - If a tree is cut off because it is too deep, the agents that stand out below the cut are shown there.
+//
+// Every agent has a row or is counted in one. The view that draws a row writes its text.
+//
+// The parents and children of agents, as places in a list.
+//
+// Agents fork in chains of any length, so no function here is recursive.
+
+/// The number of members above which a family is folded into one row.
+pub const FAMILY_FOLD_SIZE: usize = 12;
+
+/// The source of the facts that folding needs about an agent, which is a place in a list.
+pub trait FoldSource {
+    /// Returns its id.
+    fn id(&self, place: usize) -> &AgentId;
+
+    /// Returns the state it began in, if that is known.
+    fn began(&self, place: usize) -> Option<&StateName>;
+
+    /// Returns its kind if it stands out and must not be overlooked; the lowest kinds come first.
+    fn stands_out(&self, place: usize) -> Option<u8>;
+
+    /// Returns its rank among its siblings: the lowest come first, and of equal ones the eldest.
+    fn rank(&self, _place: usize) -> u8 {
+        0
+    }
+}
+
+/// The options of folding a tree.
+#[derive(Debug, Clone, Copy)]
+pub struct FoldOptions<'opened> {
+    /// The number of members above which a family is one row.
+    pub many: usize,
+    /// The depth below which the tree is cut off.
+    pub deepest: usize,
+    /// The families whose members are shown one by one.
+    pub opened: Option<&'opened HashSet<FamilyKey>>,
+}
+
+/// The identity of a family, independent of its present members: the agent it descends from, and the first
+/// states of the agents from there to the members, the members included.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct FamilyKey {
+    ancestor: Option<AgentId>,
+    began: Vec<Option<StateName>>,
+}
+
+/// A row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TreeRow {
+    /// The depth of its indentation.
+    pub depth: usize,
+    /// The agent or the family.
+    pub of: RowSubject,
+    /// True if rows below it are cut off.
+    pub cut: bool,
+}
+
+/// The agent or the family of a row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RowSubject {
+    /// An agent.
+    One(usize),
+    /// A family.
+    Many {
+        /// The identity of the family.
+        family: FamilyKey,
+        /// Its members, by rank.
+        members: Vec<usize>,
+        /// True if all members are shown below.
+        open: bool,
+    },
+}
+
+impl FoldOptions<'_> {
+    /// The options under which every agent has a row of its own.
+    pub const NONE: Self = Self { many: usize::MAX, deepest: usize::MAX, opened: None };
+}
+
+impl RowSubject {
+    /// Returns its agents.
+    pub fn members(&self) -> &[usize] {
+        match self {
+            Self::One(place) => std::slice::from_ref(place),
+            Self::Many { members, .. } => members,
+        }
+    }
+}
+
+/// Returns the rows from top to bottom.
+pub fn rows(
+    branches: &AgentHierarchy,
+    look: &impl FoldSource,
+    folding: FoldOptions<'_>,
+) -> Vec<TreeRow> {
+    let fold = TreeFold { branches, look, folding };
+    let roots = fold.families(branches.roots().to_vec(), FamilyKey::default);
+    let mut due: Vec<(usize, RowSubject)> = roots.into_iter().rev().map(|of| (0, of)).collect();
+    let mut rows = Vec::new();
+    while let Some((depth, of)) = due.pop() {
+        let (below, cut) = fold.below(&of, depth);
+        due.extend(below.into_iter().rev().map(|of| (depth + 1, of)));
+        rows.push(TreeRow { depth, of, cut });
+    }
+    rows
+}
+
+struct TreeFold<'tree, L> {
+    branches: &'tree AgentHierarchy,
+    look: &'tree L,
+    folding: FoldOptions<'tree>,
+}
+
+impl<L: FoldSource> TreeFold<'_, L> {
+    /// Returns the rows below a row, and whether some are cut off.
+    fn below(&self, of: &RowSubject, depth: usize) -> (Vec<RowSubject>, bool) {
+        if depth >= self.folding.deepest {
+            return self.below_the_cut(of, depth);
+        }
+        let below = match of {
+            RowSubject::One(place) => {
+                let place = *place;
+                let own =
+                    || FamilyKey { ancestor: Some(self.look.id(place).clone()), began: vec![] };
+                self.families(self.branches.children(place).to_vec(), own)
+            }
+            RowSubject::Many { members, open: true, .. } => {
+                members.iter().copied().map(RowSubject::One).collect()
+            }
+            RowSubject::Many { family, members, open: false } => {
+                let shown = self.standing_out(members);
+                let alone: HashSet<usize> = shown.iter().copied().collect();
+                let others = members.iter().filter(|place| !alone.contains(place));
+                let forked = others.flat_map(|&place| self.branches.children(place));
+                let forked = self.families(forked.copied().collect(), || family.clone());
+                shown.into_iter().map(RowSubject::One).chain(forked).collect()
+            }
+        };
+        (below, false)
+    }
+
+    /// Returns all agents that stand out below the row at which a tree is cut off. Their rows have no rows below them.
+    fn below_the_cut(&self, of: &RowSubject, depth: usize) -> (Vec<RowSubject>, bool) {
+        if depth > self.folding.deepest {
+            return (Vec::new(), false);
+        }
+        let members = of.members();
+        let all = self.branches.below(members);
+        let cut = all.len() > members.len();
+        let others = all.into_iter().filter(|place| members != [*place]).collect::<Vec<_>>();
+        (self.standing_out(&others).into_iter().map(RowSubject::One).collect(), cut)
+    }
+
+    /// Returns the first agents of each kind that stand out.
+    fn standing_out(&self, places: &[usize]) -> Vec<usize> {
+        let mut kinds: HashMap<u8, usize> = HashMap::new();
+        let mut found: Vec<(u8, usize)> = Vec::new();
+        for &place in places {
+            let Some(kind) = self.look.stands_out(place) else { continue };
+            let count = kinds.entry(kind).or_default();
+            if *count < FAMILY_FOLD_SIZE {
+                *count += 1;
+                found.push((kind, place));
+            }
+        }
+        found.sort_by_key(|&(kind, _)| kind);
+        found.into_iter().map(|(_, place)| place).collect()
+    }
+
+    /// Groups siblings by family, small families one by one; `trunk` returns the family they descend from.
+    fn families(&self, mut siblings: Vec<usize>, trunk: impl Fn() -> FamilyKey) -> Vec<RowSubject> {
+        siblings.sort_by_key(|&place| self.look.rank(place));
+        if siblings.len() <= self.folding.many {
+            return siblings.into_iter().map(RowSubject::One).collect();
+        }
+        let mut families: HashMap<Option<&StateName>, Vec<usize>> = HashMap::new();
+        for &place in &siblings {
+            families.entry(self.look.began(place)).or_default().push(place);
+        }
+        families.retain(|_, members| members.len() > self.folding.many);
+        let mut rows = Vec::new();
+        for place in siblings {
+            let began = self.look.began(place);
+            match families.get_mut(&began) {
+                None => rows.push(RowSubject::One(place)),
+                Some(members) if members.is_empty() => {}
+                Some(members) => {
+                    let mut family = trunk();
+                    family.began.push(began.cloned());
+                    let open = self.folding.opened.is_some_and(|opened| opened.contains(&family));
+                    rows.push(RowSubject::Many { family, members: std::mem::take(members), open });
+                }
+            }
+        }
+        rows
+    }
+}
+
+/// Agents by their parents.
+#[derive(Debug, Clone, Default)]
+pub struct AgentHierarchy {
+    parents: Vec<Option<usize>>,
+    children: Vec<Vec<usize>>,
+    roots: Vec<usize>,
+}
+
+impl AgentHierarchy {
+    /// Builds the hierarchy of a list of agents, with siblings in the order in which they began.
+    pub fn of<'id>(ids: impl ExactSizeIterator<Item = &'id AgentId> + Clone) -> Self {
+        let places: HashMap<&str, usize> = ids.clone().map(AgentId::as_str).zip(0..).collect();
+        let mut children = vec![Vec::new(); ids.len()];
+        let mut roots = Vec::new();
+        let parent = |id: &AgentId| id.parent().and_then(|parent| places.get(parent)).copied();
+        let parents: Vec<Option<usize>> = ids.clone().map(parent).collect();
+        let numbers: Vec<u32> = ids.map(AgentId::number).collect();
+        for (place, parent) in parents.iter().enumerate() {
+            parent.map_or(&mut roots, |parent| &mut children[parent]).push(place);
+        }
+        for siblings in &mut children {
+            siblings.sort_unstable_by_key(|&place| numbers[place]);
+        }
+        Self { parents, children, roots }
+    }
+
+    /// Returns the agents that an agent has forked.
+    pub fn children(&self, place: usize) -> &[usize] {
+        &self.children[place]
+    }
+
+    /// Returns the agent that forked it, if the list has that agent.
+    pub fn parent(&self, place: usize) -> Option<usize> {
+        self.parents[place]
+    }
+
+    /// Returns the agents whose parents are not in the list.
+    pub fn roots(&self) -> &[usize] {
+        &self.roots
+    }
+
+    /// Returns all agents, each after its parent and its elder siblings' families.
+    pub fn in_order(&self) -> Vec<usize> {
+        self.below(&self.roots)
+    }
+
+    /// Returns some unrelated agents, each followed by its descendants.
+    pub fn below(&self, places: &[usize]) -> Vec<usize> {
+        let mut found = Vec::new();
+        let mut open: Vec<usize> = places.iter().rev().copied().collect();
+        while let Some(place) = open.pop() {
+            found.push(place);
+            open.extend(self.children[place].iter().rev());
+        }
+        found
+    }
+
+    /// Returns this hierarchy for a list in the given order.
+    fn reordered(self, order: &[usize]) -> Self {
+        let mut now = vec![0; order.len()];
+        for (place, &before) in order.iter().enumerate() {
+            now[before] = place;
+        }
+        let at = |places: &Vec<usize>| places.iter().map(|&before| now[before]).collect();
+        Self {
+            parents: order.iter().map(|&old| self.parents[old].map(|parent| now[parent])).collect(),
+            children: order.iter().map(|&old| at(&self.children[old])).collect(),
+            roots: at(&self.roots),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod fold_tests;

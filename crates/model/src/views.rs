@@ -10,9 +10,8 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::agent::Agent;
-use crate::agent_status::AgentStatus;
+use crate::agent_status::{AgentStatus, WaitReason};
 use crate::approval::{ApprovalRequest, GrantedRule, PendingApproval, RuleScope};
-use crate::failures::{AgentFailures, fails_strictly};
 use crate::history::{HistoryStep, HistoryTurn};
 use crate::host::HostName;
 use crate::id::{AgentId, Folder, RunId, SessionId, StateName};
@@ -21,12 +20,12 @@ use crate::money::Usd;
 use crate::person_wait::{PersonWait, PersonWaitSubject};
 use crate::question::{Question, QuestionOption};
 use crate::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus};
+use crate::supervision::{AgentFailures, fails_strictly};
 use crate::time::Timestamp;
 use crate::tool_call::ToolCall;
 use crate::transition::Variables;
 use crate::tree::{AgentNode, TreeMember};
 use crate::turn::FailureCause;
-use crate::wait_reason::WaitReason;
 
 /// Returns the word for the status of a run: a running run that no process holds is interrupted.
 pub fn run_standing(run: &Run, held: bool) -> &'static str {

@@ -12,19 +12,11 @@
 use std::collections::BTreeSet;
 
 use serde_json::{Map, Value};
+use strum::VariantArray;
 
-use super::permission::RunPermission;
+use super::privilege::RunPermission;
 use super::settings::Settings;
 use super::turn_options::{ConfigSource, EnvValue, PermissionMode, SettingSource, TurnOptions};
-
-mod flags;
-mod rules;
-mod variables;
-
-use flags::{ReplaceableFlag, mode_among};
-use rules::is_harmless;
-pub use rules::{is_covered, is_single_command, split_rules, without_granted_rules};
-use variables::is_dangerous;
 
 /// The permissions of a run that no state may exceed.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -66,7 +58,7 @@ impl PermissionCeiling {
         let mode = consent.widest_mode.as_ref().unwrap_or(&settings.permission);
         let given = mode_among(&settings.claude_args);
         let mut tools: Vec<String> = consent.rules().cloned().collect();
-        tools.extend(rules::granted_by(&settings.claude_args));
+        tools.extend(granted_by(&settings.claude_args));
         Self {
             mode: given.unwrap_or_else(|| mode.clone()),
             tools,
@@ -172,7 +164,7 @@ impl PermissionCeiling {
         {
             return None;
         }
-        let narrower = rules::within_directory(rule, edits && own)
+        let narrower = within_directory(rule, edits && own)
             .map(|narrower| format!("write `{narrower}` for the working directory, or "));
         let message = format!(
             "`{rule}` would run unasked, which the run was not started with; {}allow it with --allow-tool '{rule}'",
@@ -331,6 +323,364 @@ fn environment_beyond(options: &TurnOptions) -> Vec<OptionWidening> {
             ),
         })
         .collect()
+}
+
+// Arguments for Claude Code that a run was started with, as far as they bear on permissions.
+
+/// A flag for Claude Code whose last value counts: a state's option replaces the value that the run was started with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, VariantArray)]
+enum ReplaceableFlag {
+    Agents,
+    SettingSources,
+    Settings,
+    Tools,
+}
+
+impl ReplaceableFlag {
+    /// Returns the flags that arguments for Claude Code set.
+    fn given(arguments: &[String]) -> Vec<Self> {
+        let is_given = |flag: &Self| {
+            let given = |argument: &String| argument.split('=').next() == Some(flag.name());
+            arguments.iter().any(given)
+        };
+        Self::VARIANTS.iter().copied().filter(is_given).collect()
+    }
+
+    /// Returns the flag as it is written.
+    fn name(self) -> &'static str {
+        match self {
+            Self::Agents => "--agents",
+            Self::SettingSources => "--setting-sources",
+            Self::Settings => "--settings",
+            Self::Tools => "--tools",
+        }
+    }
+
+    /// Returns the key of a state that sets it.
+    fn key(self) -> &'static str {
+        match self {
+            Self::Agents => "agents",
+            Self::SettingSources => "setting_sources",
+            Self::Settings => "settings",
+            Self::Tools => "tools",
+        }
+    }
+
+    /// Returns whether options of a state set it.
+    fn is_set_by(self, options: &TurnOptions) -> bool {
+        match self {
+            Self::Agents => options.agents.is_some(),
+            Self::SettingSources => options.setting_sources.is_some(),
+            Self::Settings => options.settings.is_some(),
+            Self::Tools => options.tools.is_some(),
+        }
+    }
+}
+
+/// Returns the permission mode that arguments for Claude Code set, if they do.
+fn mode_among(arguments: &[String]) -> Option<RunPermission> {
+    let mut mode = None;
+    let mut rest = arguments.iter();
+    while let Some(argument) = rest.next() {
+        if argument == "--dangerously-skip-permissions" {
+            return Some(RunPermission::SkipAll);
+        }
+        if argument == "--permission-mode" {
+            mode = rest.next().cloned();
+        } else if let Some(name) = argument.strip_prefix("--permission-mode=") {
+            mode = Some(name.to_owned());
+        }
+    }
+    mode.map(RunPermission::Mode)
+}
+
+// Rules for tools: which of them allow no more than is allowed anyway, and which cover others.
+
+/// Tools that touch nothing outside of the session.
+const INNER_TOOLS: [&str; 9] = [
+    "Agent",
+    "ExitPlanMode",
+    "Task",
+    "TaskCreate",
+    "TaskGet",
+    "TaskList",
+    "TaskUpdate",
+    "TodoWrite",
+    "ToolSearch",
+];
+
+/// Tools that read, within the paths they are given.
+const READING_TOOLS: [&str; 4] = ["Glob", "Grep", "LS", "Read"];
+
+/// Tools that change files, within the paths they are given.
+const EDITING_TOOLS: [&str; 4] = ["Edit", "MultiEdit", "NotebookEdit", "Write"];
+
+/// Characters that can join a command to another, in a shell.
+const JOINING: [char; 12] = [';', '&', '|', '<', '>', '$', '`', '\n', '(', ')', '{', '}'];
+
+/// A rule taken apart.
+struct RuleParts<'rule> {
+    tool: &'rule str,
+    /// The part in brackets.
+    use_of: Option<&'rule str>,
+}
+
+impl<'rule> RuleParts<'rule> {
+    fn of(rule: &'rule str) -> Self {
+        match rule.split_once('(') {
+            Some((tool, rest)) => {
+                Self { tool, use_of: Some(rest.strip_suffix(')').unwrap_or(rest)) }
+            }
+            None => Self { tool: rule, use_of: None },
+        }
+    }
+}
+
+/// Returns whether a rule allows no more than runs unasked anyway. `edits` is true if edits in the working directory
+/// run unasked.
+fn is_harmless(rule: &str, edits: bool) -> bool {
+    let RuleParts { tool, use_of } = RuleParts::of(rule);
+    if use_of.is_some_and(|use_of| use_of.contains(['(', ')', ','])) || tool.contains([' ', ',']) {
+        // Claude Code may take it for several rules.
+        return false;
+    }
+    if INNER_TOOLS.contains(&tool) {
+        return true;
+    }
+    let changes = EDITING_TOOLS.contains(&tool);
+    if !READING_TOOLS.contains(&tool) && !changes {
+        return false;
+    }
+    use_of.is_some_and(is_inside) && (edits || !changes)
+}
+
+/// Returns the rule for the same tool that stays in the working directory, if a rule for all its uses has one.
+fn within_directory(rule: &str, edits: bool) -> Option<String> {
+    let narrower = format!("{rule}(./**)");
+    is_harmless(&narrower, edits).then_some(narrower).filter(|_| !INNER_TOOLS.contains(&rule))
+}
+
+/// Returns whether a path pattern stays below the working directory.
+fn is_inside(pattern: &str) -> bool {
+    let leaves =
+        pattern.starts_with(['/', '~']) || pattern.split(['/', '\\']).any(|part| part == "..");
+    !leaves && !pattern.is_empty()
+}
+
+/// Returns whether a `given` rule covers another rule: it is the same, it allows any use of the same tool, or its
+/// command begins with the same words.
+pub fn is_covered(rule: &str, given: &str) -> bool {
+    if rule == given {
+        return true;
+    }
+    let (wanted, given) = (RuleParts::of(rule), RuleParts::of(given));
+    if wanted.use_of.is_some_and(|use_of| use_of.contains(['(', ')'])) && wanted.tool != "Bash" {
+        // Claude Code reads what stands behind the first bracket that closes as further rules.
+        return false;
+    }
+    let Some(given_use) = given.use_of else {
+        let of_server =
+            wanted.tool.strip_prefix(given.tool).is_some_and(|rest| rest.starts_with("__"));
+        return wanted.tool == given.tool || (given.tool.starts_with("mcp__") && of_server);
+    };
+    let (Some(wanted_use), "Bash", "Bash") = (wanted.use_of, wanted.tool, given.tool) else {
+        return false;
+    };
+    let Some(given_prefix) = prefix(given_use) else { return false };
+    let command = prefix(wanted_use).unwrap_or(wanted_use);
+    let rest = command.strip_prefix(given_prefix);
+    rest.is_some_and(|rest| {
+        (rest.is_empty() || rest.starts_with(' ')) && !rest.contains(JOINING) && !rest.contains('*')
+    })
+}
+
+/// Returns whether a command is a single one, which the shell neither joins to another nor expands.
+pub fn is_single_command(command: &str) -> bool {
+    !command.contains(JOINING)
+}
+
+/// Returns the words that a command has to begin with: `cargo` of `cargo:*` and of `cargo *`.
+fn prefix(use_of: &str) -> Option<&str> {
+    let prefix = use_of.strip_suffix(":*").or_else(|| use_of.strip_suffix(" *"))?;
+    (!prefix.is_empty() && !prefix.contains('*')).then_some(prefix)
+}
+
+/// Returns the rules that arguments for Claude Code give to every turn.
+fn granted_by(arguments: &[String]) -> Vec<String> {
+    without_granted_rules(arguments).1
+}
+
+/// Splits arguments for Claude Code into those that allow no tools, and the rules of the others.
+pub fn without_granted_rules(arguments: &[String]) -> (Vec<String>, Vec<String>) {
+    let (mut others, mut rules) = (Vec::new(), Vec::new());
+    let mut is_list = false;
+    for argument in arguments {
+        let value = ["--allowedTools=", "--allowed-tools="]
+            .iter()
+            .find_map(|flag| argument.strip_prefix(flag));
+        if let Some(value) = value {
+            rules.extend(split_rules(value));
+            is_list = false;
+        } else if argument == "--allowedTools" || argument == "--allowed-tools" {
+            is_list = true;
+        } else if is_list && !argument.starts_with('-') {
+            rules.extend(split_rules(argument));
+        } else {
+            is_list = false;
+            others.push(argument.clone());
+        }
+    }
+    (others, rules)
+}
+
+/// Splits a list of rules at commas and spaces that stand outside of brackets. As for Claude Code, the first bracket that
+/// closes ends a rule.
+pub fn split_rules(list: &str) -> Vec<String> {
+    let mut is_inside = false;
+    let parts = list.split(|c: char| {
+        match c {
+            '(' => is_inside = true,
+            ')' => is_inside = false,
+            _ => {}
+        }
+        !is_inside && (c == ',' || c == ' ')
+    });
+    parts.filter(|part| !part.is_empty()).map(str::to_owned).collect()
+}
+
+// Environment variables that change which program runs or what it talks to.
+
+/// Names that are dangerous as they stand.
+const NAMES: [&str; 57] = [
+    "ALL_PROXY",
+    "AR",
+    "AS",
+    "BASH_ENV",
+    "BETA_TRACING_ENDPOINT",
+    "BROWSER",
+    "CC",
+    "CDPATH",
+    "CPP",
+    "CXX",
+    "EDITOR",
+    "ENV",
+    "FTP_PROXY",
+    "GCONV_PATH",
+    "GNUMAKEFLAGS",
+    "GNUPGHOME",
+    "GOBIN",
+    "GOENV",
+    "GOEXPERIMENT",
+    "GOFLAGS",
+    "GOINSECURE",
+    "GONOSUMDB",
+    "GOPATH",
+    "GOPRIVATE",
+    "GOPROXY",
+    "GOROOT",
+    "GOSUMDB",
+    "GOTOOLCHAIN",
+    "GRADLE_OPTS",
+    "HOME",
+    "HTTPS_PROXY",
+    "HTTP_PROXY",
+    "IFS",
+    "IS_SANDBOX",
+    "JDK_JAVA_OPTIONS",
+    "LD",
+    "LESS",
+    "LESSOPEN",
+    "MAKEFILES",
+    "MAKEFLAGS",
+    "MAVEN_OPTS",
+    "NO_PROXY",
+    "PAGER",
+    "PATH",
+    "PREFIX",
+    "PROMPT_COMMAND",
+    "PS4",
+    "SHELL",
+    "SHELLOPTS",
+    "SVN_SSH",
+    "TAR_OPTIONS",
+    "TMPDIR",
+    "TMUX",
+    "USER",
+    "VIRTUAL_ENV",
+    "VISUAL",
+    "_JAVA_OPTIONS",
+];
+
+/// Beginnings of names that are dangerous.
+const BEGINNINGS: [&str; 62] = [
+    "ANTHROPIC_",
+    "AWS_",
+    "AZURE_",
+    "BUNDLE_",
+    "BUN_",
+    "CARGO_",
+    "CLAUDE",
+    "CLOUDSDK_",
+    "CLOUD_",
+    "CMAKE_",
+    "CONDA_",
+    "CURL_",
+    "DENO_",
+    "DISABLE_",
+    "DOCKER_",
+    "DOTNET_",
+    "DYLD_",
+    "ENABLE_",
+    "GCE_",
+    "GCLOUD_",
+    "GEM_",
+    "GH_",
+    "GIT_",
+    "GOOGLE_",
+    "GRPC_",
+    "HELM_",
+    "HOMEBREW_",
+    "JAVA_",
+    "KUBE",
+    "LD_",
+    "LUA_",
+    "MANPAGER",
+    "MCP_",
+    "NODE_",
+    "NPM_",
+    "OPENSSL_",
+    "OTEL_",
+    "PERL",
+    "PIP_",
+    "PKG_CONFIG",
+    "PNPM_",
+    "POETRY_",
+    "PYTEST_",
+    "PYTHON",
+    "RBENV_",
+    "RIPGREP_",
+    "RSYNC_",
+    "RUBY",
+    "RUSTC",
+    "RUSTDOC",
+    "RUSTFLAGS",
+    "RUSTUP_",
+    "SSH_",
+    "SSL_",
+    "SUDO_",
+    "TF_",
+    "UV_",
+    "VAULT_",
+    "VERTEX_",
+    "XDG_",
+    "YARN_",
+    "ZDOTDIR",
+];
+
+/// Returns whether setting a variable widens what a turn can do.
+fn is_dangerous(name: &str) -> bool {
+    let name = name.to_ascii_uppercase();
+    NAMES.contains(&name.as_str()) || BEGINNINGS.iter().any(|begin| name.starts_with(begin))
 }
 
 #[cfg(test)]

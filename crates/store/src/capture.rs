@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use crate::plain_file;
 use crate::{Error, files};
 use raymond_lang::source::checksum;
-use raymond_model::workflow_pins::{PINS_VERSION, PinnedFile, WorkflowPins, is_below};
+use raymond_model::sealed_terms::{PINS_VERSION, PinnedFile, WorkflowPins, is_below};
 
 /// The most files of a workflow.
 pub const MAX_FILES: usize = 2_000;
@@ -171,7 +171,7 @@ impl WorkflowCapture {
     }
 
     /// Writes the files into a directory that is not there yet. Only large files are durable below it; for the
-    /// others, their [contents](super::contents) are.
+    /// others, their [contents](super::files) are.
     ///
     /// # Errors
     /// [`Error::Io`].

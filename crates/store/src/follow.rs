@@ -5,9 +5,8 @@
 //! It takes nothing from the supervisor that writes, so it works beside a live run, on a dead one, and on one that
 //! another raymond resumes meanwhile.
 
-use super::journal::JournalReader;
+use super::journal::{JournalReader, replay};
 use super::layout::RunDir;
-use super::replay::replay;
 use super::{Error, record};
 use raymond_model::apply::{ApplyError, apply};
 use raymond_model::event::Record;

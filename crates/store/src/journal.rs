@@ -15,12 +15,23 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Result as IoResult, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use raymond_lang::source::hexadecimal;
+use raymond_model::apply::{ApplyError, apply, begin};
+use raymond_model::event::{Event, Record};
+use raymond_model::id::{RunId, StateName};
+use raymond_model::run::Run;
+use raymond_model::sealed_terms::{JournalFlaw, RunSeal};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
-use crate::Error;
-use crate::plain_file;
+use super::layout::RunDir;
+use super::record::{decode, is_proven};
+use super::run_store::records_key;
+use super::snapshot::SnapshotLookup;
+use super::{record, snapshot};
+use crate::proof::ProofKey;
 use crate::record::{RecordError, check, has_more, newer_format};
-use raymond_model::id::RunId;
+use crate::{Error, log, plain_file};
 
 /// The number of bytes that are read at a time.
 const CHUNK: usize = 256 * 1024;
@@ -347,6 +358,161 @@ impl Seek for JournalFile {
     }
 }
 
+// A run as its directory tells it: the snapshot, and the later records of the journal.
+
+/// A run as its directory tells it.
+pub(super) struct ReplayedRun {
+    pub(super) run: Run,
+    pub(super) journal: JournalReader,
+    pub(super) end: u64,
+    pub(super) torn: u64,
+    pub(super) untouched: Option<Record>,
+    pub(super) warnings: Vec<String>,
+    /// The first session of the run, which no other run has.
+    pub(super) first_session: String,
+}
+
+/// Returns the first session of a run, by its first record.
+pub(super) fn first_session(first: &Record) -> &str {
+    match &first.event {
+        Event::RunStarted(started) => started.session.as_str(),
+        _ => "",
+    }
+}
+
+/// Returns the state that a run began in.
+pub(super) fn first_state(first: &Record) -> Option<&StateName> {
+    if let Event::RunStarted(started) = &first.event { Some(&started.entry) } else { None }
+}
+
+/// Reads the snapshot, and the records of the journal after it; changes nothing.
+pub(super) fn replay(dir: &RunDir) -> Result<ReplayedRun, Error> {
+    let mut warnings = Vec::new();
+    let snapshot = load_snapshot(dir, &mut warnings)?;
+    replay_after(dir, snapshot, None, warnings)
+}
+
+/// Reads the whole journal. A snapshot with another state is ignored: no proof covers it.
+pub(super) fn replay_whole(dir: &RunDir) -> Result<ReplayedRun, Error> {
+    let mut warnings = Vec::new();
+    let snapshot = load_snapshot(dir, &mut warnings)?;
+    replay_after(dir, None, snapshot.as_ref(), warnings)
+}
+
+fn load_snapshot(dir: &RunDir, warnings: &mut Vec<String>) -> Result<Option<Run>, Error> {
+    Ok(match snapshot::load(&dir.state())? {
+        SnapshotLookup::Run(run) => Some(*run),
+        SnapshotLookup::Nothing | SnapshotLookup::Outdated => None,
+        SnapshotLookup::Unreadable(why) => {
+            warnings.push(format!(
+                "{}: not readable ({why}), rebuilt from the journal",
+                dir.state().display()
+            ));
+            None
+        }
+    })
+}
+
+/// Reads the records after a state, and compares the state with `compared` at the record of `compared`.
+fn replay_after(
+    dir: &RunDir,
+    mut run: Option<Run>,
+    compared: Option<&Run>,
+    mut warnings: Vec<String>,
+) -> Result<ReplayedRun, Error> {
+    let known = run.as_ref().map_or(0, |run| run.seq);
+    let expected = compared.map_or(known, |run| run.seq);
+    let promised = log::read(&dir.journal());
+    let (mut untouched, mut is_same, mut session) = (None, true, String::new());
+    let mut journal = JournalReader::open(&dir.journal())?;
+    let extent = journal.read_all(|seq, line| {
+        untouched = if seq == 1 { Some(record::decode(line)?) } else { None };
+        if let Some(first) = &untouched {
+            first_session(first).clone_into(&mut session);
+        }
+        if seq <= known {
+            return Ok(());
+        }
+        let record = record::decode(line)?;
+        let refused = |refused: ApplyError| record::RecordError::Meaning(refused.to_string());
+        match &mut run {
+            None => run = Some(begin(&record).map_err(refused)?.0),
+            Some(run) => drop(apply(run, &record).map_err(refused)?),
+        }
+        if seq == expected && compared.is_some() {
+            is_same = compared == run.as_ref();
+        }
+        Ok(())
+    })?;
+    if extent.last > 0 {
+        log::check(&dir.journal(), promised, extent.end)?;
+    }
+    if !is_same {
+        warnings.push(format!(
+            "{}: it contradicts the journal, and is rebuilt from it",
+            dir.state().display()
+        ));
+    }
+    match run {
+        Some(run) if extent.last > 0 && expected <= extent.last => {
+            let JournalExtent { end, torn, .. } = extent;
+            Ok(ReplayedRun { run, journal, end, torn, untouched, warnings, first_session: session })
+        }
+        _ if extent.last > 0 => Err(Error::Damaged {
+            path: dir.journal(),
+            line: extent.last + 1,
+            record: extent.last + 1,
+            why: format!("it is missing, and the snapshot is at record {expected}"),
+        }),
+        _ => Err(Error::Empty { path: dir.journal() }),
+    }
+}
+
+// The proof of a whole journal: a part of it is sealed, and each record after that bears a proof.
+
+/// Returns the flaw of a journal that makes it untrusted; `None` if a raymond of the user wrote all of it.
+///
+/// # Errors
+/// [`Error::Damaged`], [`Error::Io`].
+pub fn flaw(
+    dir: &RunDir,
+    seal: Option<&RunSeal>,
+    key: &ProofKey,
+) -> Result<Option<JournalFlaw>, Error> {
+    let sealed = seal.and_then(|seal| seal.journal.as_ref());
+    let expected = seal
+        .map(|seal| seal.first_session.as_str())
+        .filter(|first_session| !first_session.is_empty());
+    let (mut records_key, mut is_this_run) = (records_key(key, dir, ""), true);
+    let sealed_length = sealed.map_or(0, |sealed| sealed.length);
+    let (mut hash, mut position, mut sealed_end, mut unproven) = (Sha256::new(), 0, 0, None);
+    JournalReader::open(&dir.journal())?.read_all(|seq, line| {
+        if seq == 1 {
+            let first = decode(line)?;
+            is_this_run = expected.is_none_or(|expected| expected == first_session(&first));
+            records_key = super::run_store::records_key(key, dir, first_session(&first));
+        }
+        let end = position + line.len() as u64 + 1;
+        if position < sealed_length {
+            hash.update(line);
+            hash.update("\n");
+            sealed_end = end;
+        } else if unproven.is_none() && !is_proven(line, &records_key) {
+            unproven = Some(JournalFlaw::UnprovenRecord(seq));
+        }
+        position = end;
+        Ok(())
+    })?;
+    let is_whole = sealed.is_none_or(|sealed| {
+        sealed_end == sealed.length && hexadecimal(&hash.finalize()) == sealed.checksum
+    });
+    Ok(match (is_this_run, is_whole) {
+        (false, _) => Some(JournalFlaw::OtherRun),
+        (true, false) => Some(JournalFlaw::ChangedSealedPart),
+        (true, true) => unproven,
+    })
+}
+
 #[cfg(test)]
 mod journal_file_tests {
     use super::*;
@@ -381,5 +547,66 @@ mod journal_file_tests {
         std::fs::write(note_beside(&journal), serde_json::to_vec(&newer).expect("JSON"))
             .expect("written");
         assert!(matches!(base_of(&journal), Err(Error::Newer { found: 9, .. })));
+    }
+}
+
+#[cfg(test)]
+mod proven_journal_tests {
+    use super::*;
+    use crate::record::encode_before;
+    use crate::turn_proofs::seal_of_journal;
+    use raymond_model::event::{Event, Record, RunCommand};
+    use raymond_model::id::RunId;
+    use raymond_model::sealed_terms::SealedJournal;
+    use raymond_model::time::Timestamp;
+
+    fn line(seq: u64, key: Option<&ProofKey>) -> String {
+        let event = Event::CommandReceived { id: format!("c{seq}"), command: RunCommand::Stop };
+        let record = Record {
+            kept_session: None,
+            seq,
+            at: Timestamp(seq),
+            folder: None,
+            snapshot: None,
+            placed: Vec::new(),
+            event,
+        };
+        encode_before(&record, false, key).expect("a line") + "\n"
+    }
+
+    #[test]
+    fn changed_sealed_part_or_unproven_later_record_is_a_flaw() {
+        let place = tempfile::tempdir().expect("a directory");
+        let dir = RunDir(place.path().to_owned());
+        let path = dir.journal();
+        let user = ProofKey::new("u");
+        let (key, other) = (records_key(&user, &dir, ""), records_key(&user, &dir, "another run"));
+        let write = |lines: &[String]| std::fs::write(&path, lines.concat()).expect("written");
+        let seal = |first_session: &str, journal: Option<&SealedJournal>| RunSeal {
+            run: RunId::parse("r").expect("a run"),
+            directory: String::new(),
+            scope_dir: String::new(),
+            first_session: first_session.to_owned(),
+            terms: Vec::new(),
+            journal: journal.cloned(),
+        };
+        let found = |sealed| flaw(&dir, Some(&seal("", sealed)), &user).expect("read");
+        let old = [line(1, None), line(2, Some(&other))];
+        write(&old);
+        assert_eq!(found(None), Some(JournalFlaw::UnprovenRecord(1)));
+        let sealed = seal_of_journal(&path).expect("read");
+        assert_eq!(found(Some(&sealed)), None);
+        let grown = [&old[0], &old[1], &line(3, Some(&key))].map(String::clone);
+        write(&grown);
+        assert_eq!(found(Some(&sealed)), None);
+        write(&[grown[0].clone(), grown[1].clone(), line(3, Some(&other))]);
+        assert_eq!(found(Some(&sealed)), Some(JournalFlaw::UnprovenRecord(3)));
+        write(&[line(1, Some(&key)), line(2, Some(&key)), line(3, Some(&key))]);
+        assert_eq!(found(None), None);
+        assert_eq!(found(Some(&sealed)), Some(JournalFlaw::ChangedSealedPart));
+        let other = flaw(&dir, Some(&seal("first", None)), &user).expect("read");
+        assert_eq!(other, Some(JournalFlaw::OtherRun));
+        write(&old[..1]);
+        assert_eq!(found(Some(&sealed)), Some(JournalFlaw::ChangedSealedPart));
     }
 }

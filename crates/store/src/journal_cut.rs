@@ -116,8 +116,8 @@ pub fn find_cut(dir: &RunDir, mut is_here: impl FnMut(&Run) -> bool) -> Result<C
     while let Some((records, extent)) = batches.next()? {
         for record in &records {
             if run.is_none() {
-                super::replay::first_session(record).clone_into(&mut first_session);
-                first_state = super::replay::first_state(record).cloned();
+                super::journal::first_session(record).clone_into(&mut first_session);
+                first_state = super::journal::first_state(record).cloned();
             }
             batches.apply(&mut run, record)?;
         }
@@ -151,9 +151,9 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
         batches.apply(&mut recorded, record)?;
     }
     let Some(mut recorded) = recorded else { return Ok(CutSearch::Missing { last: 0 }) };
-    let first_session = records.first().map(super::replay::first_session).unwrap_or_default();
+    let first_session = records.first().map(super::journal::first_session).unwrap_or_default();
     let first_session = first_session.to_owned();
-    let first_state = records.first().and_then(super::replay::first_state).cloned();
+    let first_state = records.first().and_then(super::journal::first_state).cloned();
     let mut fold = CausalCut::begin(seeds, &recorded);
     let (mut run, mut kept, mut is_shared) = (recorded.clone(), Vec::new(), true);
     let mut at = records.last().map(|record| record.at).unwrap_or_default();

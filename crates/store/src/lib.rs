@@ -6,7 +6,6 @@
 
 pub mod capture;
 pub mod cassette;
-mod contents;
 pub mod dataspace;
 pub mod draft;
 pub mod engine_note;
@@ -24,20 +23,14 @@ mod migrate;
 pub mod pinned;
 pub mod plain_file;
 pub mod proof;
-pub mod proven_journal;
-pub mod received_commands;
 pub mod record;
 pub mod removal;
-mod replay;
 pub mod run_store;
-pub mod seal;
 pub mod shared_copy;
 pub mod snapshot;
-mod source_text;
 pub mod trust;
-mod turn_proofs;
+pub mod turn_proofs;
 pub mod user_state;
-pub mod view;
 pub mod workflow;
 pub mod writer;
 

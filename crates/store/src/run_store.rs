@@ -1,39 +1,39 @@
 //! A run directory in the hands of its one supervisor: made, opened, written.
 
-mod branch;
-mod copy;
-mod create;
-mod place;
-
-use std::fmt::{self, Debug, Formatter};
-use std::path::Path;
+use std::fmt;
+use std::fmt::{Debug, Formatter};
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use super::engine_note::EngineNote;
-use super::journal::MAX_LINE;
-use super::layout::{RunDir, RunsRoot};
-use super::lock::{self, RunLock};
-use super::log::{CopiedLog, LineBatch, LogFile, RunLog, SharedLine};
-use super::replay::replay_whole;
-use super::snapshot::{self, SnapshotSchedule};
-use super::view::no_such_run;
-use super::writer::{JournalTarget, JournalWriter, WriteOutcome};
-use super::{Error, files, inbox, record};
-use crate::journal::base_of;
-use crate::log::{self, AcknowledgedEnd};
-use crate::plain_file;
-use crate::proof::{ProofKey, StepProofs};
-use crate::received_commands;
+use raymond_model::apply::{ApplyError, begin};
 use raymond_model::event::Record;
 use raymond_model::id::RunId;
 use raymond_model::retry::RetrySelection;
 use raymond_model::run::Run;
+use raymond_model::sealed_terms::RunSeal;
+use rustix::fs::{Access, access};
 
 pub use self::branch::NewBranch;
-pub use self::copy::pinned_workflow;
-pub use self::create::NewRun;
-pub(super) use self::create::publish;
-pub use self::place::check_place;
+use super::engine_note::EngineNote;
+use super::journal::{MAX_LINE, replay_whole};
+use super::layout::{RunDir, RunsRoot};
+use super::lock::RunLock;
+use super::log::{CopiedLog, LineBatch, LogFile, RunLog, SharedLine};
+use super::snapshot::{SnapshotSchedule, no_such_run};
+use super::writer::{JournalTarget, JournalWriter, WriteOutcome};
+use super::{Error, files, inbox, lock, record, snapshot};
+use crate::capture::WorkflowCapture;
+use crate::cassette::CassetteFiles;
+use crate::draft::draft_beside;
+use crate::journal::base_of;
+use crate::log::AcknowledgedEnd;
+use crate::proof::{ProofKey, StepProofs};
+pub use crate::run_store::branch::pinned_workflow;
+use crate::user_state::UserState;
+use crate::{journal, log, pinned, plain_file, turn_proofs};
+
+mod branch;
 
 /// A run directory that this process holds.
 pub struct LockedRun {
@@ -136,8 +136,8 @@ impl LockedRun {
         for path in [dir.steps(), dir.inbox()] {
             files::make_dir(&path)?;
         }
-        received_commands::remove_taken(&dir)?;
-        received_commands::reopen(&dir.inbox())?;
+        inbox::remove_taken(&dir)?;
+        inbox::reopen(&dir.inbox())?;
         let no_turn_began =
             std::fs::read_dir(dir.steps()).is_ok_and(|mut steps| steps.next().is_none());
         let untouched = replayed.untouched.filter(|_| no_turn_began);
@@ -295,7 +295,7 @@ impl LockedRun {
     pub fn finish(&mut self) -> Result<(), Error> {
         let written = self.end_journal();
         // If the inbox cannot be closed, the sender of a request removes it once nobody holds the run.
-        let _ = received_commands::close(&self.dir.inbox());
+        let _ = inbox::close(&self.dir.inbox());
         written
     }
 
@@ -314,5 +314,172 @@ pub(super) fn truncate_torn_record(journal: &Path, end: u64) -> Result<(), Error
         .map_err(Error::io("cut off the torn record of", journal))
 }
 
+// The directory of a new run: made as a whole or not at all.
+
+/// The parts of a new run besides its first record.
+#[derive(Debug, Default)]
+pub struct NewRun<'a> {
+    /// The workflow's files.
+    pub workflow: Option<&'a WorkflowCapture>,
+    /// The cassette that answers its prompts.
+    pub cassette: Option<&'a CassetteFiles>,
+    /// The key that proves its records and its commands; without one it takes no commands.
+    pub key: Option<ProofKey>,
+    /// Its seal, and the directory that it is kept in.
+    pub seal: Option<(&'a UserState, RunSeal)>,
+    /// The address of the engine that gets its log, without a password.
+    pub engine: Option<&'a str>,
+}
+
+impl LockedRun {
+    /// Makes the directory of a new run, with its first record in it, as a whole or not at all. The seal comes first,
+    /// because a run without a seal has to be confirmed.
+    ///
+    /// # Errors
+    /// [`Error::Exists`] if the id is taken, [`Error::Io`].
+    pub fn create(
+        root: &RunsRoot,
+        first: &Record,
+        parts: NewRun<'_>,
+    ) -> Result<(Self, Run), Error> {
+        let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
+        let first_session = journal::first_session(first).to_owned();
+        let dir = root.run(&run.workflow_id);
+        if dir.path().exists() {
+            return Err(Error::Exists { id: run.workflow_id });
+        }
+        files::make_dir(&root.runs())?;
+        files::hide(root.path())?;
+        let draft = RunDir(draft_beside(dir.path()));
+        let keys = parts.key.map(|key| RunKeys::of(&dir, &first_session, key));
+        let line = encode(first, false, &draft.journal(), keys.as_ref())?;
+        let kept = (parts.workflow, parts.cassette, parts.engine);
+        let made = fill(&draft, &line, &run, kept).and_then(|lock| {
+            if let Some((state, seal)) = &parts.seal {
+                turn_proofs::save(state, seal)?;
+            }
+            publish(&draft, &dir, &run.workflow_id)?;
+            Ok(lock)
+        });
+        let lock = made.inspect_err(|_| {
+            let _ = std::fs::remove_dir_all(draft.path());
+        })?;
+        files::sync_dir(&root.runs())?;
+        let growth = SnapshotSchedule::after_snapshot(0);
+        let store = Self {
+            dir,
+            _lock: lock,
+            growth,
+            writer: None,
+            engine: None,
+            is_shared: false,
+            first_session,
+            keys,
+        };
+        Ok((store, run))
+    }
+}
+
+/// Gives the draft of a directory its name.
+pub(crate) fn publish(draft: &RunDir, dir: &RunDir, id: &RunId) -> Result<(), Error> {
+    std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
+        ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => Error::Exists { id: id.clone() },
+        _ => Error::io("make the directory", dir.path())(error),
+    })
+}
+
+/// Writes the files of a new run's directory, and returns its lock. Nobody sees the draft of a directory, so its
+/// entries are made durable together.
+fn fill(
+    draft: &RunDir,
+    first: &str,
+    run: &Run,
+    (workflow, cassette, engine): (Option<&WorkflowCapture>, Option<&CassetteFiles>, Option<&str>),
+) -> Result<RunLock, Error> {
+    for path in [draft.path(), &draft.steps(), &draft.inbox()] {
+        files::make_draft_dir(path)?;
+    }
+    if let Some(workflow) = workflow {
+        workflow.write(&draft.workflow())?;
+        files::save(&draft.contents(), workflow)?;
+        files::create(&draft.pins(), &pinned::json(&draft.pins(), &workflow.pins())?)?;
+    }
+    if let Some(cassette) = cassette {
+        cassette.write(&draft.cassette())?;
+    }
+    if let Some(engine) = engine {
+        EngineNote::new(engine, None, 1).create(draft.path())?;
+    }
+    let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;
+    files::create(&draft.journal(), format!("{first}\n").as_bytes())?;
+    files::sync_dir(draft.path())?;
+    Ok(lock)
+}
+
+/// Returns the line of a record; `has_more` if the next one was written together with it.
+fn encode(
+    record: &Record,
+    has_more: bool,
+    journal: &Path,
+    keys: Option<&RunKeys>,
+) -> Result<String, Error> {
+    record::encode_before(record, has_more, keys.map(|keys| &keys.records))
+        .map_err(|why| Error::Stopped { path: journal.to_owned(), why })
+}
+
+fn refused_at(path: &Path, refused: &ApplyError) -> Error {
+    Error::Stopped { path: PathBuf::from(path), why: refused.to_string() }
+}
+
+// The place of a new run, looked at before the run is made.
+
+/// Checks that a run can be made, without making anything.
+///
+/// # Errors
+/// [`Error::Exists`] if the id is taken, [`Error::Io`] if the directory of the runs cannot be made or written.
+pub fn check_place(root: &RunsRoot, id: Option<&RunId>) -> Result<(), Error> {
+    if let Some(id) = id.filter(|id| root.run(id).path().exists()) {
+        return Err(Error::Exists { id: id.clone() });
+    }
+    let runs = root.runs();
+    let Some(nearest) = runs.ancestors().find(|path| path.symlink_metadata().is_ok()) else {
+        return Ok(());
+    };
+    let refused = |error: std::io::Error| Err(Error::io("make the directory", &runs)(error));
+    if !nearest.is_dir() {
+        return refused(ErrorKind::NotADirectory.into());
+    }
+    match access(writable(nearest), Access::WRITE_OK | Access::EXEC_OK) {
+        Ok(()) => Ok(()),
+        Err(error) => refused(error.into()),
+    }
+}
+
+/// Returns the path for a question about permissions: the current directory for an empty one.
+fn writable(path: &Path) -> &Path {
+    if path.as_os_str().is_empty() { Path::new(".") } else { path }
+}
+
 #[cfg(test)]
 mod tests;
+
+#[cfg(test)]
+mod place_tests {
+    use super::*;
+
+    #[test]
+    fn taken_ids_and_files_in_the_way_are_found_and_nothing_is_made() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let root = RunsRoot::new(dir.path().join("new/ray"));
+        let id = RunId::parse("t").expect("an id");
+        check_place(&root, Some(&id)).expect("it can be made");
+        assert!(!dir.path().join("new").exists());
+        std::fs::create_dir_all(root.run(&id).path()).expect("made");
+        assert!(matches!(check_place(&root, Some(&id)), Err(Error::Exists { .. })));
+        check_place(&root, None).expect("another id");
+        std::fs::write(dir.path().join("file"), "").expect("written");
+        let blocked = RunsRoot::new(dir.path().join("file/ray"));
+        let error = check_place(&blocked, None).expect_err("a file is in the way").to_string();
+        assert!(error.contains("choose another directory"), "{error}");
+    }
+}

@@ -16,17 +16,16 @@ use std::path::{Path, PathBuf};
 use crate::capture::WorkflowCapture;
 use crate::cassette::CassetteFiles;
 use crate::engine_note::EngineNote;
+use crate::inbox::received;
 use crate::journal::JournalReader;
 use crate::layout::{RunDir, RunsRoot};
 use crate::log::{self, AcknowledgedEnd};
 use crate::log::{LineBatch, LogFile, RunLog, SharedLine};
-use crate::plain_file;
 use crate::proof::ProofKey;
-use crate::received_commands::received;
 use crate::record::{self, RecordError};
 use crate::run_store::{publish, records_key, truncate_torn_record};
 use crate::user_state::UserState;
-use crate::{Error, contents, files, lock, pinned, removal, replay, seal};
+use crate::{Error, files, journal, lock, pinned, plain_file, removal, turn_proofs};
 use raymond_model::id::RunId;
 use raymond_model::sealed_terms::RunSeal;
 
@@ -73,7 +72,7 @@ pub fn make(root: &RunsRoot, parts: &SharedParts<'_>) -> Result<(), Error> {
     let key = records_key(&state.key()?, &dir, &sealed.first_session);
     let text = proven(parts.lines, &dir.journal(), &key)?;
     let made = fill(&draft, &text, parts).and_then(|()| {
-        seal::save(state, sealed)?;
+        turn_proofs::save(state, sealed)?;
         publish(&draft, &dir, id)
     });
     made.inspect_err(|_| {
@@ -87,7 +86,7 @@ fn fill(draft: &RunDir, journal: &str, parts: &SharedParts<'_>) -> Result<(), Er
         files::make_draft_dir(path)?;
     }
     parts.workflow.write(&draft.workflow())?;
-    contents::save(&draft.contents(), parts.workflow)?;
+    files::save(&draft.contents(), parts.workflow)?;
     files::create(&draft.pins(), &pinned::json(&draft.pins(), &parts.workflow.pins())?)?;
     if let Some(cassette) = parts.cassette {
         cassette.write(&draft.cassette())?;
@@ -164,7 +163,7 @@ pub fn extend(
     let mut session = String::new();
     let extent = JournalReader::open(&journal)?.read_all(|seq, line| {
         if seq == 1 {
-            replay::first_session(&record::decode(line)?).clone_into(&mut session);
+            journal::first_session(&record::decode(line)?).clone_into(&mut session);
         }
         Ok(())
     })?;
@@ -200,7 +199,7 @@ pub fn is_faithful(
     let dir = root.run(run);
     let Some(first) = lines.first() else { return Ok(true) };
     let first = checked(first, &dir.journal())?;
-    let session = record::decode(first).map(|first| replay::first_session(&first).to_owned());
+    let session = record::decode(first).map(|first| journal::first_session(&first).to_owned());
     let key = records_key(key, &dir, session.as_deref().unwrap_or_default());
     let mut is_same = true;
     let read = JournalReader::open(&dir.journal())?.read_all(|seq, line| {

@@ -11,8 +11,8 @@ use serde::{Deserialize, Serialize};
 use super::Error;
 use super::user_state::UserState;
 use raymond_lang::source::{checksum, short_name};
+use raymond_model::sealed_terms::{PinDifference, PinnedFile, WorkflowPins};
 use raymond_model::time::Timestamp;
-use raymond_model::workflow_pins::{PinDifference, PinnedFile, WorkflowPins};
 
 /// The kind of the documents, and their directory.
 const PURPOSE: &str = "trust";
@@ -188,7 +188,7 @@ fn name(folder: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use raymond_model::workflow_pins::PINS_VERSION;
+    use raymond_model::sealed_terms::PINS_VERSION;
 
     fn pins(files: &[(&str, &str)]) -> WorkflowPins {
         let mut pins = WorkflowPins { version: PINS_VERSION, files: BTreeMap::new() };

@@ -20,7 +20,7 @@ use super::git::{
 use super::outcome::OperationError;
 use crate::glob::{FileAccess, resolve};
 use raymond_agents::captured_output::CapturedOutput;
-use raymond_agents::child::group::ProcessExit;
+use raymond_agents::child::ProcessExit;
 use raymond_agents::command::locate;
 use raymond_model::activity::ActivityResult;
 

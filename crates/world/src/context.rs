@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use tokio::sync::{OnceCell, OwnedMutexGuard, Semaphore, SemaphorePermit, watch};
 use tokio::task::spawn_blocking;
 
+use super::files::Workspace;
 use super::outcome::OperationError;
 use super::web::WebClient;
-use super::workspace::Workspace;
 use crate::gate::PathLocks;
 use crate::web::masked;
 use raymond_agents::captured_output::{
@@ -18,7 +18,7 @@ use raymond_agents::captured_output::{
 };
 use raymond_agents::command::locate;
 use raymond_agents::working_dirs::REPOSITORY;
-use raymond_model::working_dir::WorkingDir;
+use raymond_model::worktree::WorkingDir;
 
 /// The number of programs and fetches that may run at the same time.
 const AT_A_TIME: usize = 16;

@@ -14,9 +14,9 @@ use std::time::SystemTime;
 use rustix::process::geteuid;
 
 use super::context::OperationContext;
-use raymond_model::git_config::GitSetting;
+use raymond_model::git_exchange::GitSetting;
 use raymond_store::plain_file;
-use raymond_store::plain_file::replace::FileReplacement;
+use raymond_store::plain_file::FileReplacement;
 
 /// The longest file that leads git elsewhere, and the longest note, in bytes.
 const MAX_POINTER_BYTES: u64 = 4096;

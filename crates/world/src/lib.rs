@@ -17,21 +17,16 @@ pub mod exchange;
 pub mod files;
 pub mod gate;
 mod git;
-mod git_lock;
 pub mod git_place;
 mod glob;
-mod note;
 mod on_disk;
 pub mod outcome;
 pub mod own_types;
 mod packs;
 pub mod perform;
-mod protected_paths;
 pub mod recorded_files;
-pub mod scripted_files;
 mod shell;
 mod web;
-pub mod workspace;
 pub mod worktrees;
 
 #[cfg(test)]

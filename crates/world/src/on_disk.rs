@@ -10,7 +10,7 @@ use crate::context::{OperationContext, OperationProgram, blocking, complaint};
 use crate::files;
 use crate::glob::{FileAccess, glob, glob_exists, resolve};
 use crate::outcome::OperationError;
-use raymond_agents::child::group::ProcessExit;
+use raymond_agents::child::ProcessExit;
 use raymond_agents::command::locate;
 use raymond_model::operation::Operation;
 

@@ -20,26 +20,25 @@ use serde_json::{Map, Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinError;
 
+use crate::append::OperationNotes;
 use crate::context::{OperationContext, OperationProgram, blocking};
+use crate::files::Workspace;
+use crate::gate::check_protected_paths;
 use crate::git::{Git, NO_WORDS};
 use crate::glob::{FileAccess, resolve};
-use crate::note::OperationNotes;
 use crate::on_disk::{has_module, on_disk, perform_inline, perform_on_disk};
 use crate::outcome::{InspectionOutcome, OperationError, OperationOutcome};
-use crate::protected_paths::check_protected_paths;
 use crate::shell::{MAX_OUTPUT_BYTES, check, complaints, run_at_most_once, shell};
 use crate::web::{GetError, check_branch, check_remote, check_url, client, get, masked};
-use crate::workspace::Workspace;
 use crate::{append, changes_since_start, files, packs};
-use raymond_agents::child::group::ProcessExit;
-use raymond_agents::child::orphans;
+use raymond_agents::child::{ProcessExit, orphans};
 use raymond_agents::working_dirs::WorkingDirs;
 use raymond_model::activity::ActivityResult;
 use raymond_model::json_mistake::placed_mistake;
 use raymond_model::operation::{Operation, RecoveryClass};
-use raymond_model::working_dir::WorkingDir;
+use raymond_model::worktree::WorkingDir;
 use raymond_store::plain_file;
-use raymond_store::plain_file::replace::sync_directory;
+use raymond_store::plain_file::sync_directory;
 
 /// The longest time that an operation of an added type may take.
 const OPERATION_TIMEOUT: Duration = Duration::from_mins(30);

@@ -10,13 +10,13 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
+use crate::append::{OperationNotes, RecordedOutcome};
 use crate::context::{OperationContext, OperationProgram, blocking, complaint};
-use crate::git_lock::GitLock;
+use crate::git::GitLock;
 use crate::glob::{FileAccess, resolve};
-use crate::note::{OperationNotes, RecordedOutcome};
 use crate::outcome::OperationError;
 use raymond_agents::captured_output::ProcessOutput;
-use raymond_agents::child::group::ProcessExit;
+use raymond_agents::child::ProcessExit;
 use raymond_model::operation::{RecoveryClass, ShellCommand};
 
 /// The longest time that a command may take.

@@ -18,11 +18,11 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::files::Workspace;
 use super::gate::NameLookup;
 use super::git_place::note_repository;
 use super::outcome::OperationOutcome;
 use super::perform::WorkspaceExecutor;
-use super::workspace::Workspace;
 use crate::own_types::OwnTypeRegistry;
 use raymond_agents::command::EnvironmentMarker;
 use raymond_agents::working_dirs::WorkingDirs;

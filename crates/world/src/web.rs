@@ -16,9 +16,9 @@ use std::time::Duration;
 use reqwest::redirect::Policy;
 use reqwest::{Client, NoProxy, Proxy, Response, Url};
 
+use crate::files::Workspace;
 use crate::gate::{AddressGate, RefusedAddress};
 use crate::outcome::OperationError;
-use crate::workspace::Workspace;
 
 /// The longest time that a page may take, with its redirects.
 const PAGE_TIMEOUT: Duration = Duration::from_mins(1);

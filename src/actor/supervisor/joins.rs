@@ -5,16 +5,27 @@
 use std::collections::HashSet;
 use std::rc::Rc;
 
-use actix::{ActorFutureExt, AsyncContext, Context as Ctx, WrapFuture};
+use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use crate::actor::context::now;
 use crate::actor::exchange::{NotReady, made};
-use crate::actor::message::{CancelConsult, TerminateAgent};
+use crate::actor::message::{ApprovalRequested, CancelConsult, TerminateAgent};
+use crate::actor::observer::consult;
+use crate::actor::runner::TurnNews;
 use crate::actor::supervisor::Supervisor;
-use crate::domain::decide::{TurnReport, finish_join};
-use crate::domain::event::Event;
+use crate::actor::supervisor::advance::new_session;
+use crate::domain::agent::Agent;
+use crate::domain::approval::ApprovalVerdict;
+use crate::domain::consult::{ApprovalQuery, Consultation};
+use crate::domain::decide::{
+    TurnReport, advised_answer, answer, approval_asked, finish_join, first_prepared_answer,
+    retry_agents, ruled_answers, timed_out,
+};
+use crate::domain::event::{AgentMessage, AttachedSession, Event, PromptEdit, RunCommand};
 use crate::domain::id::AgentId;
-use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::domain::retry::RetrySelection;
+use crate::domain::run::PauseReason;
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId};
 use crate::language::resume::ResumeInput;
 
 /// The delay, in milliseconds, before another check whether turns begun earlier are attached.
@@ -131,5 +142,167 @@ impl Supervisor {
                 this.schedule(ctx);
             }
         }));
+    }
+}
+
+// The supervisor and tool calls that need approval: each is asked once, of plug-ins too, and its turn is told the answer.
+//
+// Commands of people: each is recorded, and then what follows from it.
+//
+// The supervisor and questions: agents that wait for answers, the answers, and their timeouts.
+
+impl Supervisor {
+    /// Tells a running turn the answer to a call, or that a person is asked about it. Plug-ins may answer before.
+    pub(super) fn tell_approval(
+        &mut self,
+        id: &AgentId,
+        call: String,
+        verdict: Option<ApprovalVerdict>,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let Some(agent) = self.run.agents.get(id) else { return };
+        let waits = agent.open_approvals().next().is_some();
+        self.admission.set_waits_for_person(id, waits);
+        if !waits {
+            self.context.registry.running(id, now());
+        }
+        let ruled: Vec<_> = match &verdict {
+            None => ruled_answers(&self.run, agent).collect(),
+            Some(ApprovalVerdict::AllowAlways { .. }) => {
+                self.run.agents.values().flat_map(|agent| ruled_answers(&self.run, agent)).collect()
+            }
+            Some(ApprovalVerdict::Allow | ApprovalVerdict::Deny { .. }) => Vec::new(),
+        };
+        if verdict.is_none() && ruled.is_empty() && !self.context.interceptors.is_empty() {
+            self.consult_approval(agent, call.clone(), ctx);
+        }
+        self.context.runner.tell(id, TurnNews::Approval { call, verdict });
+        self.commit_all(ruled, ctx);
+    }
+
+    /// Asks plug-ins about a call; the first answer counts, theirs or a person's.
+    fn consult_approval(&self, agent: &Agent, call: String, ctx: &mut Ctx<Self>) {
+        let turn = agent.turn_id();
+        let asked = agent.open_approvals().find(|asked| asked.request.call == call);
+        let Some(request) = asked.map(|asked| asked.request.clone()) else { return };
+        let question = Consultation::Approval(ApprovalQuery {
+            turn: turn.clone(),
+            state: agent.prompt().clone(),
+            folder: agent.folder(),
+            request,
+        });
+        let context = Rc::clone(&self.context);
+        let verdicts = async move { consult(&context.interceptors, &question).await };
+        ctx.spawn(verdicts.into_actor(self).map(move |verdicts, this, ctx| {
+            if let Some(event) = advised_answer(&this.run, &turn, &call, &verdicts) {
+                this.commit(event, ctx);
+            }
+        }));
+    }
+
+    /// Lets an agent wait until the calls of its turn are approved. That may take days, so no process is kept for it.
+    pub(super) fn await_approval(&self, id: &AgentId) {
+        let Some(agent) = self.run.agents.get(id) else { return };
+        self.context.registry.show(self.view_of(agent));
+        self.context.runner.keep(id, &|_| false);
+    }
+}
+
+impl Handler<ApprovalRequested> for Supervisor {
+    type Result = ();
+
+    fn handle(&mut self, asked: ApprovalRequested, ctx: &mut Self::Context) {
+        if let Some(event) = approval_asked(&self.run, &asked.turn, &asked.request) {
+            self.commit(event, ctx);
+        }
+    }
+}
+
+impl Supervisor {
+    /// Lets an agent wait for an answer until it comes or the timeout is over. That may take days, so no process
+    /// is kept for it.
+    pub(super) fn await_answer(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
+        let Some(agent) = self.run.agents.get(id) else { return };
+        self.context.registry.show(self.view_of(agent));
+        let Some(asked) = agent.question() else { return };
+        self.context.runner.keep(id, &|_| false);
+        let Some(late) = &asked.late else { return };
+        let late = late.at;
+        if let Some(event) = timed_out(agent, now()) {
+            return self.commit(event, ctx);
+        }
+        self.wake(id, late.plus(1), ctx);
+    }
+
+    /// Gives answers from `resume` to agents that already wait.
+    pub(super) fn give_resume_answers(&mut self, ctx: &mut Ctx<Self>) {
+        while let Some(event) = first_prepared_answer(&self.run) {
+            let seq = self.run.seq;
+            self.commit(event, ctx);
+            if self.run.seq == seq {
+                return;
+            }
+        }
+    }
+
+    /// Returns whether a pause has to wait because the run stays up for an event that would end it.
+    pub(super) fn stays_up_for(&self, pause: &PauseReason) -> bool {
+        match pause {
+            PauseReason::Asking { .. } => {
+                self.stay_up.is_for_questions()
+                    || (self.stay_up.is_for_signals() && self.run.external_waits().next().is_some())
+            }
+            PauseReason::Waiting { .. } => self.stay_up.is_for_signals(),
+            // A person who holds an agent is there to release it.
+            PauseReason::Parked { .. } => {
+                self.stay_up.is_for_questions() && self.run.agents.unordered().any(Agent::is_held)
+            }
+            _ => false,
+        }
+    }
+}
+
+impl Supervisor {
+    /// Returns the event with which failed agents live again; `None` if the selection chooses none.
+    pub(super) fn retry(&self, selection: &RetrySelection) -> Option<Event> {
+        let decided = retry_agents(&self.run, selection, new_session);
+        decided.map_err(|why| tracing::warn!("nothing is retried: {why}")).ok()
+    }
+
+    /// Returns a command, with a mark if it is about a turn that was due and has begun. No record tells that.
+    fn with_lateness(&self, mut command: RunCommand) -> RunCommand {
+        if let RunCommand::Edit(PromptEdit { turn, is_late, .. })
+        | RunCommand::Attach(AttachedSession { turn, is_late, .. }) = &mut command
+        {
+            *is_late = self.admission.holders().any(|holder| *holder == turn.agent);
+        }
+        command
+    }
+
+    /// Handles a command; the record that it was taken comes first.
+    pub(super) fn handle_command(&mut self, id: String, command: RunCommand, ctx: &mut Ctx<Self>) {
+        let command = self.with_lateness(command);
+        let follows = match &command {
+            RunCommand::Stop | RunCommand::Hold(_) | RunCommand::Release(_) => None,
+            RunCommand::Answer(given) => match answer(&self.run, given) {
+                Ok(event) => Some(event),
+                Err(why) => {
+                    tracing::warn!("an answer is not accepted: {why}");
+                    None
+                }
+            },
+            RunCommand::Retry(selection) => self.retry(selection),
+            RunCommand::Tell(AgentMessage { agent, .. })
+            | RunCommand::Edit(PromptEdit { turn: TurnId { agent, .. }, .. })
+            | RunCommand::Attach(AttachedSession { turn: TurnId { agent, .. }, .. })
+            | RunCommand::StopAgent { agent } => {
+                if !self.run.agents.contains_key(agent) {
+                    tracing::warn!("{agent} has ended, so a command to it has no effect");
+                }
+                None
+            }
+        };
+        let received = Event::CommandReceived { id, command };
+        self.commit_all(std::iter::once(received).chain(follows).collect(), ctx);
     }
 }

@@ -5,17 +5,20 @@ use std::time::Duration;
 
 use actix::{ActorContext, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
-use super::{PendingRecord, ShutdownPhase, Supervisor, SupervisorStart};
+use super::{PendingRecord, ShutdownPhase, Supervisor};
 use crate::actor::message::{CancelConsult, InterruptRun};
 use crate::actor::runner::StopLevel;
 use crate::domain::agent::Agent;
 use crate::domain::apply::begin;
-use crate::domain::event::{Event, RunCommand};
+use crate::domain::event::{Event, Record, RunCommand};
 use crate::domain::id::AgentId;
-use crate::domain::run::{PauseReason, RunStatus};
+use crate::domain::retry::RetrySelection;
+use crate::domain::run::{PauseReason, Run, RunStatus};
+use crate::domain::settings::Settings;
 use crate::domain::time::format_duration;
 use crate::fault::point;
-use crate::store::{self, inbox};
+use crate::store;
+use crate::store::inbox;
 
 /// The poll interval of the inbox.
 const INBOX_POLL_INTERVAL: Duration = Duration::from_millis(200);
@@ -286,5 +289,42 @@ impl Supervisor {
             *is_stopping = true;
         }
         self.stop_patiently(ctx);
+    }
+}
+
+// The first step of a supervisor: a run begins, or is resumed.
+
+/// The first step of a supervisor.
+#[derive(Debug)]
+pub enum SupervisorStart {
+    /// A run whose first record is in its journal already.
+    FirstRecord(Box<Record>),
+    /// An existing run, the settings under which it is resumed, and the failed agents that live again.
+    Resume(Box<Settings>, Option<RetrySelection>),
+    /// No first step: the run has begun.
+    Done,
+}
+
+impl SupervisorStart {
+    /// Returns the start of a resumed run under these settings: from its first record, if no turn of it has begun
+    /// and the settings are the same.
+    pub fn on_resume(
+        untouched: Option<Record>,
+        settings: Settings,
+        retry: Option<RetrySelection>,
+        run: &Run,
+    ) -> Self {
+        match untouched {
+            Some(first) if settings == run.settings => Self::FirstRecord(Box::new(first)),
+            _ => Self::Resume(Box::new(settings), retry),
+        }
+    }
+
+    /// Returns the settings under which a run is resumed.
+    pub fn settings<'start>(&'start self, run: &'start Run) -> &'start Settings {
+        match self {
+            Self::Resume(settings, _) => settings,
+            Self::FirstRecord(_) | Self::Done => &run.settings,
+        }
     }
 }

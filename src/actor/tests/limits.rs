@@ -11,7 +11,7 @@ use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::settings::{OnLimit, Settings};
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnInput, TurnOutcome};
-use crate::store::view;
+use crate::store::snapshot;
 
 /// The texts are of no account: a [`forester`] answers.
 const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("P.md", "go"), ("W.md", "go")];
@@ -142,7 +142,7 @@ fn no_turn_starts_during_usage_limit() {
     let root = stage.root.clone();
     let says_what = forester(1, 8);
     let player = Player::new(move |input| {
-        let run = view::load_view(&root, &Stage::id()).expect("a readable run").run;
+        let run = snapshot::load_view(&root, &Stage::id()).expect("a readable run").run;
         assert_eq!(run.limited(now()), None, "{} begins too early", input.turn);
         let first = input.turn.turn == 0 && input.state.as_str() == "W.md";
         let said = says(input, &says_what(input));

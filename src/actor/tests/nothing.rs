@@ -2,15 +2,13 @@
 
 use std::rc::Rc;
 
-use crate::actor::activity_executor::{ActivityExecutor, LookupOutcome};
-use crate::actor::runner::LocalFuture;
+use crate::actor::runner::{ActivityExecutor, LocalFuture, LookupOutcome};
 use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::host::Home;
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
-use crate::domain::working_dir::WorkingDir;
-use crate::domain::worktree_snapshot::SnapshotCommit;
+use crate::domain::worktree::{SnapshotCommit, WorkingDir};
 
 /// Performs nothing.
 pub(super) struct Nothing;

@@ -21,7 +21,7 @@ use crate::cli::options::budget;
 use crate::cli::runs_dir::DirArgs;
 use crate::cli::serve::command_backend;
 use crate::cli::serve::run_documents::RunCache;
-use crate::cli::{answer, background, engine, questions, retry, stop};
+use crate::cli::{agent_orders, answer, background, branch, engine, questions};
 use crate::domain::event::{AgentFamily, AgentMessage, RunCommand};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::question::AnswerCommand;
@@ -29,7 +29,7 @@ use crate::domain::retry::RetrySelection;
 use crate::runtime::Workflow;
 use crate::store::dataspace::FactStatement;
 use crate::store::layout::RunsRoot;
-use crate::store::view::load_view;
+use crate::store::snapshot::load_view;
 
 /// The commands on the runs of a directory of this machine.
 pub(super) struct LocalCommands {
@@ -191,7 +191,7 @@ impl ActionBody for StopBody {
     const SUMMARY: &'static str = "Asks a run to stop, as `raymond stop`";
 
     fn act(self, commands: &LocalCommands) -> Result<Value, Error> {
-        stop::request(&commands.root, &commands.run(&self.run)?)
+        agent_orders::request(&commands.root, &commands.run(&self.run)?)
     }
 }
 
@@ -216,12 +216,12 @@ impl ActionBody for RetryBody {
         let view = load_view(root, &id)?;
         let agents = self.agent.as_deref().map(AgentId::parse).transpose()?.into_iter().collect();
         let selection = RetrySelection { agents, ..RetrySelection::default() };
-        let plan = retry::planned(&view.run, &selection)?;
+        let plan = branch::planned(&view.run, &selection)?;
         if self.dry_run == Some(true) {
             return Ok(json!(plan));
         }
         if view.held {
-            return Ok(json!(retry::retry_held(root, &view.run, selection)?));
+            return Ok(json!(branch::retry_held(root, &view.run, selection)?));
         }
         let mut words: Vec<OsString> = vec!["retry".into(), id.as_str().into()];
         for agent in &selection.agents {

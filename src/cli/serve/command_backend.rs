@@ -15,28 +15,28 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::cli::agent_selector::check_agent_exists;
-use crate::cli::agent_statuses::AgentStatuses;
+use crate::cli::agent_table::AgentStatuses;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::serve::actions;
 use crate::cli::serve::actions::LocalCommands;
 use crate::cli::serve::run_documents::{self, RunCache};
-use crate::cli::{agent_statuses, show, worktrees};
+use crate::cli::target::check_agent_exists;
+use crate::cli::{agent_table, show, worktrees};
 use crate::domain::agent::{Agent, ReturnFrame};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::views::{AgentDetail, AgentStatusView, FrameRow, LiveAgentDetail};
 use crate::language::manifest::FolderInput;
 use crate::runtime::graphs::{working_dirs, world_of};
-use crate::runtime::observing::inbox_view::with_inbox;
+use crate::runtime::observing::agent_entries::with_inbox;
 use crate::runtime::{Workflow, directories};
 use crate::serve::backend::{
     CommandBackend, CommandQuery, CommandRefusal, FollowedRun, RefusalKind,
 };
-use crate::serve::reply_body::bounded;
+use crate::serve::reply::bounded;
 use crate::store;
 use crate::store::layout::RunsRoot;
+use crate::store::snapshot::{RunView, load_view};
 use crate::store::trust;
-use crate::store::view::{RunView, load_view};
 
 impl LocalCommands {
     fn read(&self, query: &CommandQuery) -> Result<Value, Error> {
@@ -204,7 +204,7 @@ fn now(root: &RunsRoot, view: &RunView, agent: &Agent) -> Result<LiveAgentDetail
         turn: agent.turn,
         since: agent.since,
         session: agent.session.id.clone(),
-        sentence: agent_statuses::sentence(agent, &status),
+        sentence: agent_table::sentence(agent, &status),
         variables: agent.variables.clone(),
         born_with: agent.spec.variables.clone(),
         stack: agent.stack.iter().rev().map(frame).collect(),

@@ -13,18 +13,18 @@ use crate::cli::check::InspectedWorkflow;
 use crate::cli::exit::Error;
 use crate::cli::list::ListedRow;
 use crate::cli::questions::OpenQuestion;
-use crate::cli::{costs, graph, list, pending, questions, status};
+use crate::cli::{check, costs, list, pending, questions, status};
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};
 use crate::domain::time::Timestamp;
 use crate::domain::views::{PersonWaitRow, QuestionRow, RunCosts, RunRow};
 use crate::language::drawing::svg::PlacedDrawing;
-use crate::process::turn_tail::changed;
-use crate::runtime::observing::inbox_view::with_inbox;
+use crate::process::turn_transcript::changed;
+use crate::runtime::observing::agent_entries::with_inbox;
 use crate::serve::backend::FollowedRun;
 use crate::store::layout::RunsRoot;
-use crate::store::view::{RunView, is_held, load_view, newest_first};
+use crate::store::snapshot::{RunView, is_held, load_view, newest_first};
 
 /// The most questions of a run in the list of runs.
 const MAX_QUESTIONS: usize = 50;
@@ -259,7 +259,7 @@ pub(super) fn graph(root: &RunsRoot, id: &RunId) -> Result<PlacedDrawing, Error>
         .map(|(_, state)| first(state.as_str().split('#').next().unwrap_or_default()));
     let path = entry.filter(|path| path.is_file()).unwrap_or_else(|| folder.clone());
     let subject = InspectedWorkflow::open(&path)?;
-    let drawing = graph::draw(&subject, id.as_str());
+    let drawing = check::draw(&subject, id.as_str());
     let drawing = drawing.map_err(|reasons| Error::Usage(reasons.join("\n")))?;
     Ok(PlacedDrawing::of(&drawing.folded(MAX_NODES)))
 }

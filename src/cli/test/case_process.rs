@@ -16,26 +16,25 @@ use std::time::Duration;
 use rustix::process::geteuid;
 use uuid::Uuid;
 
-use crate::cli::args::cases::TrustSwitches;
+use crate::cli::args::workflows::TrustSwitches;
 use crate::cli::exit::Error;
 use crate::cli::person;
 use crate::cli::run::is_person_at_terminal;
 use crate::cli::test::TestSession;
 use crate::cli::test::discovery::{LoadedCase, shown};
-use crate::cli::test::live_terms::LiveTerms;
+use crate::cli::test::live::LiveTerms;
 use crate::domain::id::RunId;
 use crate::fault::STOP_AFTER;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::plain_file;
 use crate::process::ancestry;
-use crate::process::child::group::ProcessExit;
-use crate::process::child::subreaper::ProcessPurpose;
+use crate::process::child::orphans::ProcessPurpose;
 use crate::process::child::{
-    ChildEnvironment, ChildProcess, ChildProcessSpec, end_processes_of_run,
+    ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit, end_processes_of_run,
 };
 use crate::process::command::EnvironmentMarker;
-use crate::process::helper_environment::{ENGINE, FACTS_ENGINE};
-use crate::process::worker_process::StopLevel;
+use crate::process::plugin_process::{ENGINE, FACTS_ENGINE};
+use crate::process::worker::StopLevel;
 use crate::runtime::checked_workflow::CapturedWorkflow;
 use crate::runtime::error::NO_CHECK_ADVICE;
 use crate::runtime::trust::examine;

@@ -7,24 +7,29 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use clap::CommandFactory;
+
+use crate::cli::args::Cli;
 use crate::cli::exit::Error;
-use crate::cli::test::case_attempt::{AttemptKind, attempt};
-use crate::cli::test::case_process::{CaseEnd, CaseProcess, RUN};
-use crate::cli::test::case_report::CaseReport;
+use crate::cli::output;
+use crate::cli::test::case_process::{CaseDir, CaseEnd, CaseProcess, RUN};
 use crate::cli::test::discovery::LoadedCase;
-use crate::cli::test::{TestSession, case_attempt, goldens, validation};
-use crate::domain::git_config::FIXED_SETTINGS;
+use crate::cli::test::live::LiveTerms;
+use crate::cli::test::{TestSession, discovery, report};
+use crate::domain::git_exchange::FIXED_SETTINGS;
 use crate::domain::id::RunId;
 use crate::domain::observed_run::ObservedRun;
-use crate::language::cases::{CaseTexts, mismatches};
-use crate::process::turn_tail::for_each_begun;
+use crate::domain::run::{AgentEndings, killed_records, resumed_difference};
+use crate::domain::time::format_duration;
+use crate::language::cases::{CaseMismatch, CaseSetting, CaseTexts, mismatches};
+use crate::process::turn_transcript::for_each_begun;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
+use crate::store::snapshot::story;
 use crate::store::user_state::UserState;
-use crate::store::view::story;
-use crate::world::scripted_files::{ScriptedFiles, read_text};
+use crate::world::recorded_files::{ScriptedFiles, read_text};
 
 /// Runs a case, and compares it.
 pub(super) async fn run_case(
@@ -44,12 +49,12 @@ pub(super) async fn run_case(
     }
     if session.args.update {
         let mut mismatches = std::mem::take(&mut report.mismatches);
-        mismatches.retain(|mismatch| !goldens::is_renewed(&report, mismatch));
+        mismatches.retain(|mismatch| !report::is_renewed(&report, mismatch));
         report.mismatches = mismatches;
     }
     drop(permit);
     if session.args.kill_sweep && report.has_passed() {
-        match case_attempt::sweep(session, &report, number).await? {
+        match sweep(session, &report, number).await? {
             Ok(sweep) => report.sweep = Some(sweep),
             Err(why) => report.error = Some(why),
         }
@@ -125,7 +130,7 @@ impl CaseProcess<'_> {
         let files = case.files.iter().map(|(path, text)| (path.as_str().to_owned(), text.clone()));
         let files = ScriptedFiles { write: files.collect(), delete: Vec::new() };
         files.apply(&self.dir.work(), &[], RUN).map_err(|why| format!("files: {why}"))?;
-        let script = validation::script(self.loaded)?.filter(|_| self.live.is_none());
+        let script = discovery::script(self.loaded)?.filter(|_| self.live.is_none());
         if let Some(text) = script {
             write(&self.dir.replies(), &text)?;
         }
@@ -170,4 +175,294 @@ fn write(path: &PathBuf, text: &str) -> Result<(), String> {
     let made = path.parent().map_or(Ok(()), std::fs::create_dir_all);
     let written = made.and_then(|()| std::fs::write(path, text));
     written.map_err(|error| format!("{}: cannot write it: {error}", path.display()))
+}
+
+// The run of a case: a process of its own, in directories of its own, and what is seen of it.
+//
+// The command lines of the run of a case.
+//
+// The trust in the workflow of a case.
+//
+// Kills the run of a case after each of its records, resumes it, and expects the same of it.
+
+/// The kind of a run of a case.
+pub(super) enum AttemptKind<'case> {
+    /// With scripted replies.
+    Scripted,
+    /// With scripted replies; its process dies after this record, and the run is resumed.
+    Killed(u64),
+    /// With Claude Code.
+    Live(&'case LiveTerms),
+}
+
+/// The reason why a run cannot be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum AttemptFault {
+    /// It could not be prepared, or did not begin.
+    NotBegun,
+    /// It took too long, or its raymond was killed.
+    NotEnded,
+    /// The tests were interrupted.
+    Interrupted,
+}
+
+/// A run that cannot be compared.
+#[derive(Debug)]
+pub(super) struct FailedAttempt {
+    pub(super) fault: AttemptFault,
+    pub(super) why: String,
+    pub(super) run: ObservedRun,
+}
+
+/// The run of a case and the texts that are compared, or the reason why it cannot be compared.
+pub(super) type AttemptOutcome = Result<(ObservedRun, CaseTexts), Box<FailedAttempt>>;
+
+/// Runs a case in new directories.
+///
+/// # Errors
+/// [`Error`] if they cannot be made, or no process can be started.
+pub(super) async fn attempt(
+    session: &TestSession,
+    loaded: &LoadedCase,
+    name: &str,
+    kind: AttemptKind<'_>,
+) -> Result<AttemptOutcome, Error> {
+    let dir = session.dir.case(name)?;
+    let (live, kill_after) = match kind {
+        AttemptKind::Scripted => (None, None),
+        AttemptKind::Killed(record) => (None, Some(record)),
+        AttemptKind::Live(terms) => (Some(terms), None),
+    };
+    let case = CaseProcess { session, loaded, dir: &dir, live };
+    if let Err(why) = case.prepare().await {
+        let run = ObservedRun::default();
+        return Ok(Err(FailedAttempt { fault: AttemptFault::NotBegun, why, run }.into()));
+    }
+    // What git and the helpers warned of is no warning of the run.
+    case.forget_complaints();
+    let mut ended = case.raymond(run_arguments(loaded, &dir, live), kill_after).await?;
+    match ended {
+        CaseEnd::Killed if kill_after.is_some() => {
+            ended = case.raymond(resume_arguments(&dir), None).await?;
+        }
+        CaseEnd::Killed | CaseEnd::Exit(_) | CaseEnd::TimedOut | CaseEnd::Interrupted => {}
+    }
+    Ok(outcome(&case, &ended))
+}
+
+/// Returns what is seen of a run whose raymond has ended.
+fn outcome(case: &CaseProcess<'_>, ended: &CaseEnd) -> AttemptOutcome {
+    let (mut run, texts) = case.observed();
+    let stderr = case.complaints();
+    let scripted = case.loaded.case.time_limit_ms;
+    let limit = case.live.map_or(Duration::from_millis(scripted), |terms| terms.limit);
+    let (fault, why) = match ended {
+        CaseEnd::Exit(code) if case.has_begun() => {
+            run.exit = *code;
+            let warnings = stderr.lines().filter_map(|line| line.strip_prefix("warning: "));
+            run.warnings.extend(warnings.map(str::to_owned));
+            return Ok((run, texts));
+        }
+        CaseEnd::Exit(code) => {
+            run.exit = *code;
+            let why = format!("the run did not begin (exit code {code}): {}", stderr.trim());
+            (AttemptFault::NotBegun, why)
+        }
+        CaseEnd::TimedOut => {
+            let limit = format_duration(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+            let option = if case.live.is_some() { "--time-limit" } else { "`time_limit`" };
+            let why = format!(
+                "it had not ended after {limit}; give it a longer {option}, or find what it waits for"
+            );
+            (AttemptFault::NotEnded, why)
+        }
+        CaseEnd::Killed => {
+            (AttemptFault::NotEnded, format!("raymond was killed; it printed: {stderr}"))
+        }
+        CaseEnd::Interrupted => (AttemptFault::Interrupted, "interrupted".to_owned()),
+    };
+    Err(FailedAttempt { fault, why, run }.into())
+}
+
+/// The number of kills after which a line tells how far the sweep is.
+const KILLS_PER_LINE: u64 = 25;
+
+/// Kills the run of a case that has passed after each of its records. Without an end of a run that is not killed there is
+/// nothing to compare with; then the reason is returned.
+///
+/// # Errors
+/// [`Error`] if a run cannot be started.
+pub(super) async fn sweep(
+    session: &TestSession,
+    report: &CaseReport,
+    number: usize,
+) -> Result<Result<KillSweep, String>, Error> {
+    // Endings that already differ without a kill, such as by a checksum, are not compared.
+    let again = {
+        let _permit = session.permits.acquire().await;
+        attempt(session, &report.loaded, &format!("{number}-0"), AttemptKind::Scripted).await?
+    };
+    let last = report.run.records;
+    let mut sweep = KillSweep::default();
+    let stable = match again {
+        Ok((run, _)) => run.endings,
+        Err(failed) => {
+            return Ok(Err(format!(
+                "a second run, without a kill, came to no end: {}",
+                failed.why
+            )));
+        }
+    };
+    for record in killed_records(last, report.run.pause.is_some()) {
+        let _permit = session.permits.acquire().await;
+        let name = format!("{number}-{record}");
+        let outcome = attempt(session, &report.loaded, &name, AttemptKind::Killed(record)).await?;
+        sweep.kills += 1;
+        if let Some(why) = difference(report, &stable, outcome) {
+            sweep.differences.push((record, why));
+        }
+        if sweep.kills.is_multiple_of(KILLS_PER_LINE) {
+            let title = report.loaded.title();
+            output::tell(&format!("{title}: killed after record {record} of {last}"));
+        }
+    }
+    Ok(Ok(sweep))
+}
+
+/// Returns the first difference of a run that was killed and resumed: from what is expected, or from the other runs.
+fn difference(
+    report: &CaseReport,
+    stable: &AgentEndings,
+    outcome: AttemptOutcome,
+) -> Option<String> {
+    let (run, texts) = match outcome {
+        Ok(ended) => ended,
+        Err(failed) => return Some(failed.why),
+    };
+    let mut expected = report.loaded.case.expected.clone();
+    expected.retain(|(_, one)| one.is_about_outcome());
+    match mismatches(&expected, &run, &texts).into_iter().next() {
+        Some(mismatch) => Some(format!("expected {}, found {}", mismatch.expected, mismatch.found)),
+        None => resumed_difference(&run, &report.run, stable),
+    }
+}
+
+/// The options of a scripted run that a case does not name: nothing is to be waited for.
+const SCRIPTED_DEFAULTS: [(&str, &str); 2] = [("stagger", "0s"), ("backoff", "1ms..5ms")];
+
+/// Returns the arguments with which the run of a case begins.
+pub(super) fn run_arguments(
+    loaded: &LoadedCase,
+    dir: &CaseDir,
+    live: Option<&LiveTerms>,
+) -> Vec<OsString> {
+    let case = &loaded.case;
+    let workflow = loaded.entry_path();
+    let workflow = workflow.canonicalize().unwrap_or(workflow);
+    let mut arguments: Vec<OsString> = vec!["run".into(), workflow.into()];
+    let words = ["--id", RUN, "--on-wait", "exit", "--quiet", "--cwd"];
+    arguments.extend(words.map(OsString::from));
+    arguments.extend([dir.work().into(), OsString::from("--dir"), dir.runs().into()]);
+    arguments.extend(case.input.iter().map(|input| format!("--input={input}").into()));
+    let pair = |option: &str, (key, value): &(String, String)| -> OsString {
+        format!("--{option}={key}={value}").into()
+    };
+    arguments.extend(case.variables.iter().map(|one| pair("var", one)));
+    arguments.extend(case.answers.iter().map(|one| pair("answer", one)));
+    if let Some(live) = live {
+        arguments.extend(live.arguments(&case.settings));
+        return arguments;
+    }
+    arguments.extend(discovery::arguments(loaded));
+    for (name, value) in SCRIPTED_DEFAULTS {
+        if !case.settings.iter().any(|setting| setting.name == name) {
+            arguments.extend([format!("--{name}").into(), value.into()]);
+        }
+    }
+    arguments.extend(options(&case.settings));
+    arguments
+}
+
+/// Returns the arguments with which the run goes on after it was killed.
+pub(super) fn resume_arguments(dir: &CaseDir) -> Vec<OsString> {
+    let words = ["resume", RUN, "--on-wait", "exit", "--quiet", "--dir"];
+    let mut arguments: Vec<OsString> = words.map(OsString::from).into();
+    arguments.push(dir.runs().into());
+    arguments
+}
+
+// The options of `raymond run` for the settings of a case.
+
+/// Returns the options of `raymond run` for the settings of a case.
+pub(super) fn options(settings: &[CaseSetting]) -> Vec<OsString> {
+    settings.iter().map(option).collect()
+}
+
+fn option(CaseSetting { name, value, .. }: &CaseSetting) -> OsString {
+    let name = name.replace('_', "-");
+    match value {
+        Some(value) => format!("--{name}={value}").into(),
+        None => format!("--{name}").into(),
+    }
+}
+
+/// Returns the reason why `raymond run` would refuse an option.
+pub(super) fn refused_option(setting: &CaseSetting) -> Option<String> {
+    let arguments = ["raymond".into(), "run".into(), "flow".into(), option(setting)];
+    let error = Cli::command().try_get_matches_from(arguments).err()?;
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default();
+    Some(first.trim_start_matches("error: ").to_owned())
+}
+
+// The report of a case that was run.
+
+/// A case that was run.
+#[derive(Debug)]
+pub(super) struct CaseReport {
+    pub(super) loaded: LoadedCase,
+    pub(super) duration: Duration,
+    /// The reason why there was no run to compare.
+    pub(super) error: Option<String>,
+    pub(super) mismatches: Vec<CaseMismatch>,
+    pub(super) run: ObservedRun,
+    pub(super) texts: CaseTexts,
+    pub(super) sweep: Option<KillSweep>,
+}
+
+impl CaseReport {
+    /// Returns the report of a case that has not been run yet.
+    pub(super) fn new(loaded: LoadedCase) -> Self {
+        Self {
+            loaded,
+            duration: Duration::ZERO,
+            error: None,
+            mismatches: Vec::new(),
+            run: ObservedRun::default(),
+            texts: CaseTexts::default(),
+            sweep: None,
+        }
+    }
+
+    /// Returns whether all that is expected holds.
+    pub(super) fn has_passed(&self) -> bool {
+        let is_swept = self.sweep.as_ref().is_none_or(KillSweep::has_passed);
+        self.error.is_none() && self.mismatches.is_empty() && is_swept
+    }
+}
+
+/// The kills of a case.
+#[derive(Debug, Default)]
+pub(super) struct KillSweep {
+    /// The number of kills.
+    pub(super) kills: u64,
+    /// The records after which the run came to something else, each with the difference.
+    pub(super) differences: Vec<(u64, String)>,
+}
+
+impl KillSweep {
+    /// Returns whether each resumed run came to the same.
+    pub(super) fn has_passed(&self) -> bool {
+        self.differences.is_empty()
+    }
 }

@@ -4,25 +4,35 @@
 //! up, or an interrupt comes.
 
 use std::collections::{BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::panic::resume_unwind;
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
+use console::style;
+use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::TestSession;
+use super::case_run::options;
 use super::discovery::{LoadedCase, shown};
-use super::live_report::{self, LiveSummary};
-use crate::cli::args::cases::TestArgs;
+use crate::cli::args::workflows::{LivePermissions, TestArgs};
 use crate::cli::exit::{CliExitCode, Error};
-use crate::cli::interrupts::signals;
+use crate::cli::foreground::signals;
 use crate::cli::output;
-use crate::cli::test::live_report::{LiveReport, LiveTask, run};
+use crate::cli::test::case_run::{AttemptFault, AttemptKind, CaseReport, attempt};
 use crate::cli::test::report;
-use crate::domain::budget::{LiveBudget, LiveBudgetAnswer};
-use crate::domain::live_results::LiveEnd;
+use crate::cli::test::report::{JunitCase, messages, mismatches_json, write_messages, write_paths};
+use crate::domain::budget::{LiveBudget, LiveBudgetAnswer, LivePart};
+use crate::domain::id::AgentId;
+use crate::domain::live_results::{LIVE_HEADS, LiveEnd, LiveRow, LiveRun};
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
-use crate::process::worker_process::StopLevel;
+use crate::domain::printable::printable_line;
+use crate::language::cases::{CaseSetting, mismatches};
+use crate::language::manifest::dollars;
+use crate::process::worker::StopLevel;
 
 /// The number of runs at a time, unless it is given.
 const JOBS: u32 = 2;
@@ -192,7 +202,7 @@ impl<'session> LiveTests<'session> {
         }
         let was_made = report.settled.is_some() || report.end != LiveEnd::NotRun;
         if !self.session.args.json && was_made {
-            output::print_styled(&live_report::line(&report, self.session.args.live.times))?;
+            output::print_styled(&line(&report, self.session.args.live.times))?;
         }
         self.reports.push(report);
         Ok(())
@@ -212,4 +222,390 @@ impl<'session> LiveTests<'session> {
 
 fn key(task: &LiveTask) -> (usize, Option<String>) {
     (task.case, task.model.as_ref().map(ToString::to_string))
+}
+
+// The report of live tests: a line for each run, a table of cases and models, JSON.
+//
+// One live run of a case: it is run with Claude Code, and judged.
+
+/// The number of failures that are told of a case and a model in the report for CI.
+const MAX_FAILURES: usize = 20;
+
+/// Returns the line of a run, and the lines about what does not hold.
+pub(super) fn line(report: &LiveReport, times: u32) -> String {
+    let word = match report.end {
+        LiveEnd::Passed => style("ok  ").green(),
+        LiveEnd::Failed => style("FAIL").red().bold(),
+        LiveEnd::CutOff => style("cut ").yellow(),
+        LiveEnd::NotRun => style("--  ").yellow(),
+    };
+    let case = &report.report;
+    let title = printable_line(&case.loaded.title());
+    let (model, number) = (model_of(report), report.task.number);
+    let (seconds, cost) = (case.duration.as_secs_f64(), case.run.committed);
+    let mut text = format!("{word} {title} [{model} {number}/{times}] ({seconds:.1}s, {cost})\n");
+    write_messages(case, &mut text);
+    write_paths(case, &mut text);
+    text
+}
+
+fn model_of(report: &LiveReport) -> &str {
+    report.task.model.as_ref().map_or("default", ModelName::as_str)
+}
+
+/// The results of all cases and models.
+pub(super) struct LiveSummary<'reports> {
+    /// The reports by the number of the case and the place of the model, in their order.
+    groups: Vec<(LiveRow, Vec<&'reports LiveReport>)>,
+    budget: Usd,
+    is_interrupted: bool,
+}
+
+impl<'reports> LiveSummary<'reports> {
+    /// Returns the results of these runs, which are sorted by case and model.
+    pub(super) fn of(reports: &'reports [LiveReport], budget: Usd, is_interrupted: bool) -> Self {
+        let groups = reports.chunk_by(|one, other| {
+            (one.task.case, &one.task.model) == (other.task.case, &other.task.model)
+        });
+        let group = |group: &'reports [LiveReport]| {
+            (LiveRow::of(group.iter().map(LiveReport::run)), group.iter().collect())
+        };
+        Self { groups: groups.map(group).collect(), budget, is_interrupted }
+    }
+
+    fn count(&self, end: LiveEnd) -> usize {
+        let reports = self.groups.iter().flat_map(|(_, reports)| reports);
+        reports.filter(|report| report.end == end).count()
+    }
+
+    fn cost(&self) -> Usd {
+        self.groups.iter().fold(Usd::ZERO, |sum, (row, _)| sum.saturating_add(row.cost))
+    }
+
+    /// Returns the exit code: an interrupt, then what does not hold or cannot begin, then what was left out.
+    pub(super) fn exit(&self) -> CliExitCode {
+        let reports = || self.groups.iter().flat_map(|(_, reports)| reports);
+        let has_failed =
+            reports().any(|report| report.end == LiveEnd::Failed || report.cannot_begin);
+        let is_complete = self.count(LiveEnd::CutOff) + self.count(LiveEnd::NotRun) == 0;
+        match (self.is_interrupted, has_failed, is_complete) {
+            (true, ..) => CliExitCode::Interrupted,
+            (false, true, _) => CliExitCode::AgentFailed,
+            (false, false, false) => CliExitCode::Paused,
+            (false, false, true) => CliExitCode::Success,
+        }
+    }
+
+    /// Returns the table and the closing lines.
+    pub(super) fn text(&self) -> String {
+        let heads = ["case", "model"].into_iter().chain(LIVE_HEADS).map(str::to_owned);
+        let mut rows: Vec<Vec<String>> = vec![heads.collect()];
+        for (row, reports) in &self.groups {
+            let Some(first) = reports.first() else { continue };
+            let title = printable_line(&first.report.loaded.title());
+            let mut cells = vec![title, model_of(first).to_owned()];
+            cells.extend(row.cells());
+            rows.push(cells);
+        }
+        let mut text = format!("\n{}", output::table(&rows));
+        let [passed, failed, cut_off, not_run] =
+            [LiveEnd::Passed, LiveEnd::Failed, LiveEnd::CutOff, LiveEnd::NotRun]
+                .map(|end| self.count(end));
+        let total = passed + failed + cut_off + not_run;
+        let (cost, budget) = (self.cost(), self.budget);
+        let _ = write!(text, "{total} runs: {passed} passed, {failed} failed");
+        if cut_off > 0 {
+            let _ = write!(text, ", {cut_off} ended by the budget");
+        }
+        if not_run > 0 {
+            let _ = write!(text, ", {not_run} not run ({})", self.reasons().join("; "));
+        }
+        let _ = writeln!(text, "\n{cost} of {budget} spent");
+        text
+    }
+
+    /// Returns the reasons why runs were not made, each once.
+    fn reasons(&self) -> Vec<String> {
+        let mut reasons = BTreeSet::new();
+        for report in self.groups.iter().flat_map(|(_, reports)| reports) {
+            if report.end == LiveEnd::NotRun {
+                let why = report.report.error.as_deref().unwrap_or_default();
+                let why = why.strip_prefix("not run: ").unwrap_or(why);
+                reasons.insert(printable_line(why));
+            }
+        }
+        reasons.into_iter().collect()
+    }
+
+    /// Returns the cases for the report that CI systems read: one for each case and model.
+    pub(super) fn junit_cases(&self) -> Vec<JunitCase> {
+        let case = |(row, reports): &(LiveRow, Vec<&LiveReport>)| {
+            let first = reports.first()?;
+            let loaded = &first.report.loaded;
+            let failed =
+                reports.iter().filter(|one| one.end == LiveEnd::Failed || one.cannot_begin);
+            let failures = failed.flat_map(|one| messages(&one.report)).take(MAX_FAILURES);
+            let seconds = reports.iter().map(|one| one.report.duration.as_secs_f64()).sum();
+            let skipped = reports.iter().find_map(|one| match one.end {
+                LiveEnd::CutOff | LiveEnd::NotRun => one.report.error.clone(),
+                LiveEnd::Passed | LiveEnd::Failed => None,
+            });
+            Some(JunitCase {
+                suite: shown(&loaded.workflow),
+                name: format!("{} [{}]", loaded.case.name, model_of(first)),
+                file: shown(&loaded.file),
+                seconds,
+                failures: failures.collect(),
+                skipped: skipped.filter(|_| row.rate.runs == 0),
+            })
+        };
+        self.groups.iter().filter_map(case).collect()
+    }
+
+    /// Returns all as JSON.
+    pub(super) fn json(&self) -> Value {
+        let rows: Vec<Value> = self.groups.iter().filter_map(row_json).collect();
+        json!({
+            "live": rows,
+            "passed": self.count(LiveEnd::Passed),
+            "failed": self.count(LiveEnd::Failed),
+            "cut_off": self.count(LiveEnd::CutOff),
+            "not_run": self.count(LiveEnd::NotRun),
+            "cost_usd": self.cost(),
+            "budget_usd": self.budget,
+            "interrupted": self.is_interrupted,
+        })
+    }
+}
+
+fn row_json((row, reports): &(LiveRow, Vec<&LiveReport>)) -> Option<Value> {
+    let first = reports.first()?;
+    let loaded = &first.report.loaded;
+    let run = |one: &&LiveReport| {
+        json!({
+            "number": one.task.number,
+            "status": one.end.word(),
+            "duration_ms": one.run().duration_ms,
+            "cost_usd": one.run().cost,
+            "turns": one.report.run.turns,
+            "result": one.report.run.result(&AgentId::main()),
+            "mismatches": mismatches_json(&one.report),
+            "error": one.report.error,
+        })
+    };
+    Some(json!({
+        "workflow": shown(&loaded.workflow),
+        "file": shown(&loaded.file),
+        "line": loaded.case.at.line,
+        "name": loaded.case.name,
+        "model": first.task.model,
+        "passed": row.rate.passed,
+        "judged": row.rate.runs,
+        "cut_off": row.cut_off,
+        "not_run": row.not_run,
+        "pass_rate": row.rate.rate(),
+        "interval": row.rate.interval().map(|(low, high)| [low, high]),
+        "cost_usd": row.cost,
+        "median_ms": row.median_ms(),
+        "runs": reports.iter().map(run).collect::<Vec<_>>(),
+    }))
+}
+
+/// A live run that is to be made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct LiveTask {
+    /// The number of the case.
+    pub(super) case: usize,
+    /// The model; `None` for that of the workflow.
+    pub(super) model: Option<ModelName>,
+    /// The number of the run of this case with this model, from 1.
+    pub(super) number: u32,
+}
+
+/// A live run that was made, or could not be.
+#[derive(Debug)]
+pub(super) struct LiveReport {
+    pub(super) task: LiveTask,
+    pub(super) end: LiveEnd,
+    pub(super) report: CaseReport,
+    /// True if no other run of this case with this model could begin either.
+    pub(super) cannot_begin: bool,
+    /// The part of the money that it was given, with its cost, if that is known for certain.
+    pub(super) settled: Option<(LivePart, Option<Usd>)>,
+}
+
+impl LiveReport {
+    /// Returns the report of a run that was not made.
+    pub(super) fn not_run(task: LiveTask, loaded: &LoadedCase, why: &str) -> Self {
+        let mut report = CaseReport::new(loaded.clone());
+        report.error = Some(why.to_owned());
+        Self { task, end: LiveEnd::NotRun, report, cannot_begin: false, settled: None }
+    }
+
+    /// Returns the run for the table.
+    pub(super) fn run(&self) -> LiveRun {
+        LiveRun {
+            end: self.end,
+            cost: self.report.run.committed,
+            duration_ms: u64::try_from(self.report.duration.as_millis()).unwrap_or(u64::MAX),
+        }
+    }
+}
+
+/// Makes a live run, and judges it.
+pub(super) async fn run(
+    session: &TestSession,
+    loaded: &LoadedCase,
+    task: LiveTask,
+    part: LivePart,
+) -> LiveReport {
+    let live = &session.args.live;
+    let terms = LiveTerms {
+        model: task.model.clone(),
+        part,
+        limit: Duration::from_millis(live.time_limit),
+        permissions: live.permissions.clone(),
+    };
+    // The name of a model may be no name of a directory.
+    let model = live.models.iter().position(|one| Some(one) == task.model.as_ref());
+    let name = format!("{}-{}-{}", task.case, model.unwrap_or_default(), task.number);
+    let begin = Instant::now();
+    let outcome = match attempt(session, loaded, &name, AttemptKind::Live(&terms)).await {
+        Ok(outcome) => outcome,
+        // What it has spent is not known, and the others have to be told of in any case.
+        Err(error) => {
+            let report = LiveReport::not_run(task, loaded, &format!("not run: {error}"));
+            return LiveReport { settled: Some((part, None)), ..report };
+        }
+    };
+    let mut report = CaseReport::new(loaded.clone());
+    report.duration = begin.elapsed();
+    let (end, fault) = match outcome {
+        Ok((run, texts)) => {
+            let is_cut_off = run.is_out_of_money && !terms.is_own_budget(&loaded.case.settings);
+            if is_cut_off {
+                report.error =
+                    Some("the budget of the tests ended it; give more with --budget".to_owned());
+            } else {
+                report.mismatches = mismatches(&loaded.case.expected, &run, &texts);
+            }
+            (report.run, report.texts) = (run, texts);
+            let end = match report.has_passed() {
+                _ if is_cut_off => LiveEnd::CutOff,
+                true => LiveEnd::Passed,
+                false => LiveEnd::Failed,
+            };
+            (end, None)
+        }
+        Err(failed) => {
+            (report.error, report.run) = (Some(failed.why), failed.run);
+            let end = match failed.fault {
+                AttemptFault::NotEnded => LiveEnd::Failed,
+                AttemptFault::NotBegun | AttemptFault::Interrupted => LiveEnd::NotRun,
+            };
+            (end, Some(failed.fault))
+        }
+    };
+    // A run that was ended from outside may have spent more than its records tell.
+    let is_known = matches!(fault, None | Some(AttemptFault::NotBegun));
+    let cost = is_known.then_some(report.run.committed);
+    let cannot_begin = fault == Some(AttemptFault::NotBegun);
+    LiveReport { task, end, report, cannot_begin, settled: Some((part, cost)) }
+}
+
+// The terms of a live run of a case: the model, the money, the time, and what the person allows.
+
+/// The time that the turns of a live run have to end after an interrupt.
+const SHUTDOWN: &str = "5s";
+
+/// The terms of a live run.
+#[derive(Debug, Clone)]
+pub(super) struct LiveTerms {
+    /// The model of states that name none; `None` for that of the workflow.
+    pub(super) model: Option<ModelName>,
+    /// The part of the money.
+    pub(super) part: LivePart,
+    /// The time after which the run fails.
+    pub(super) limit: Duration,
+    /// The permissions that the person gives.
+    pub(super) permissions: LivePermissions,
+}
+
+impl LiveTerms {
+    /// Returns the arguments of `raymond run`: the settings of the case, as far as they are within the terms, and the
+    /// terms.
+    pub(super) fn arguments(&self, settings: &[CaseSetting]) -> Vec<OsString> {
+        let is_replaced = |setting: &CaseSetting| match &*setting.name {
+            "model" => self.model.is_some(),
+            // Money that runs out has to pause the run, so that it is known that it was cut off.
+            "on_budget" => !self.is_own_budget(settings),
+            "budget" | "shutdown" => true,
+            _ => setting.permission().is_some(),
+        };
+        let kept: Vec<CaseSetting> =
+            settings.iter().filter(|setting| !is_replaced(setting)).cloned().collect();
+        let mut arguments = options(&kept);
+        arguments.extend(self.model.iter().map(|model| format!("--model={model}").into()));
+        arguments.push(format!("--budget={}", self.budget(settings).dollars()).into());
+        arguments.push(format!("--shutdown={SHUTDOWN}").into());
+        arguments.extend(self.permissions.arguments());
+        arguments
+    }
+
+    /// Returns whether the budget of the case itself is the one that its run is held to.
+    pub(super) fn is_own_budget(&self, settings: &[CaseSetting]) -> bool {
+        own_budget(settings).is_some_and(|own| own <= self.part.run_budget())
+    }
+
+    fn budget(&self, settings: &[CaseSetting]) -> Usd {
+        let part = self.part.run_budget();
+        own_budget(settings).map_or(part, |own| own.min(part))
+    }
+}
+
+fn own_budget(settings: &[CaseSetting]) -> Option<Usd> {
+    let own = settings.iter().find(|setting| setting.name == "budget")?;
+    dollars(own.value.as_deref()?).ok()
+}
+
+#[cfg(test)]
+mod live_terms_tests {
+    use super::*;
+    use crate::domain::budget::{LiveBudget, LiveBudgetAnswer};
+    use crate::language::position::SourcePlace;
+
+    fn shown(settings: &[(&str, &str)], model: Option<&str>) -> String {
+        let mut budget = LiveBudget::new(Usd::from_dollars(1.0));
+        let LiveBudgetAnswer::Part(part) = budget.reserve(1, Usd::ZERO) else {
+            panic!("there is money")
+        };
+        let model = model.map(|model| ModelName::parse(model).expect("a model"));
+        let permissions = LivePermissions::default();
+        let terms = LiveTerms { model, part, limit: Duration::ZERO, permissions };
+        let setting = |(name, value): &(&str, &str)| CaseSetting {
+            name: (*name).to_owned(),
+            at: SourcePlace::START,
+            value: Some((*value).to_owned()),
+        };
+        let settings: Vec<CaseSetting> = settings.iter().map(setting).collect();
+        let words = terms.arguments(&settings);
+        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn case_spends_no_more_and_may_do_no_more_than_its_terms_say() {
+        assert_eq!(shown(&[], None), "--budget=0.5 --shutdown=5s");
+        assert_eq!(
+            shown(&[("model", "opus"), ("max_agents", "3")], Some("haiku")),
+            "--max-agents=3 --model=haiku --budget=0.5 --shutdown=5s"
+        );
+        assert_eq!(
+            shown(&[("model", "opus"), ("budget", "0.10"), ("on_budget", "end")], None),
+            "--model=opus --on-budget=end --budget=0.1 --shutdown=5s"
+        );
+        assert_eq!(
+            shown(&[("budget", "20"), ("on_budget", "end"), ("allow_tools", "Bash")], None),
+            "--budget=0.5 --shutdown=5s"
+        );
+    }
 }

@@ -1,19 +1,35 @@
 //! Draws the screen: two lines about the run, the rows or the view in their place, a line of keys.
 
-use console::{pad_str, truncate_str};
+use std::cmp::Reverse;
+use std::collections::{HashMap, HashSet};
+
+use console::{measure_text_width, pad_str, truncate_str};
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 
-use super::keys::HELP;
+use super::HELP;
 use super::screen::{ScreenView, TopScreen};
-use super::text::{TableCells, cells, fitting, situation};
-use crate::domain::printable::printable_line;
-use crate::domain::tree::fold::TreeRow;
-use crate::plugin::columns::{self, UNCUT, widest};
-use crate::plugin::styled::{StyledLine, TextTone};
-use crate::runtime::observing::agent_entries::{AgentEntry, MonitoredRun};
+use crate::actor::registry::item_of;
+use crate::cli::agent_table::of_many;
+use crate::cli::output::short_number;
+use crate::domain::id::{AgentId, StateName};
+use crate::domain::money::Usd;
+use crate::domain::printable::{one_line, printable_line};
+use crate::domain::run::RunStatus;
+use crate::domain::tree;
+use crate::domain::tree::{
+    AgentHierarchy, FAMILY_FOLD_SIZE, FamilyKey, FoldOptions, FoldSource, RowSubject, TreeRow,
+};
+use crate::domain::views::run_standing;
+use crate::plugin::screen::clock;
+use crate::plugin::sentence::waiting;
+use crate::plugin::styled;
+use crate::plugin::styled::{StyledLine, TextTone, UNCUT, widest};
+use crate::runtime::observing::agent_entries::{
+    AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus, activity,
+};
 
 /// The content of the screen.
 pub(super) struct ScreenContent<'run> {
@@ -117,10 +133,10 @@ impl DrawArea<'_, '_> {
                 width => width.max(HEADS[column].len()),
             }
         });
-        let widths = columns::widths(self.area.width.into(), natural, LEAST, &DROPPED);
+        let widths = styled::widths(self.area.width.into(), natural, LEAST, &DROPPED);
         let row = |texts: [&str; 7]| {
             let [before @ .., activity] = texts;
-            format!("{}  {activity}", columns::line(&before, &widths, &NUMBERS))
+            format!("{}  {activity}", styled::line(&before, &widths, &NUMBERS))
         };
         self.line(2, &row(HEADS), self.style(TextTone::Faint));
         for (number, cells) in cells.iter().enumerate() {
@@ -180,6 +196,347 @@ fn help_lines(width: usize) -> Vec<StyledLine> {
     };
     HELP.iter().flat_map(line).collect()
 }
+
+// The rows of the tree in `raymond top`.
+//
+// Stuck and busy agents come first; many alike share a row, folded by [`fold`](crate::domain::tree).
+//
+// A row holds only places in the list of agents. Its text is made when it is drawn.
+
+/// A filter for the agents on the screen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct AgentFilter {
+    /// A part of the id or the state, in lower case.
+    pub(super) text: String,
+    /// The kind; `None` for all kinds.
+    pub(super) kind: Option<StatusFilter>,
+}
+
+/// The families whose agents have rows of their own.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct ExpandedFamilies {
+    /// The single families.
+    pub(super) families: HashSet<FamilyKey>,
+    /// True for all families, so that there is no row of many.
+    pub(super) all: bool,
+}
+
+impl AgentFilter {
+    /// Returns whether anything is left out.
+    pub(super) fn is_set(&self) -> bool {
+        !self.text.is_empty() || self.kind.is_some()
+    }
+
+    fn shows(&self, entry: &AgentEntry) -> bool {
+        let has = |text: &str| text.to_lowercase().contains(&self.text);
+        self.kind.is_none_or(|kind| entry.status.kind() == kind)
+            && (self.text.is_empty()
+                || has(entry.id.as_str())
+                || entry.state.as_ref().is_some_and(|state| has(state.as_str())))
+    }
+}
+
+/// Returns the rows: the whole tree, or a flat list of the agents that the filter shows.
+pub(super) fn rows(
+    entries: &[AgentEntry],
+    filter: &AgentFilter,
+    opened: &ExpandedFamilies,
+) -> Vec<TreeRow> {
+    if filter.is_set() { list(entries, filter) } else { tree(entries, opened) }
+}
+
+fn list(entries: &[AgentEntry], filter: &AgentFilter) -> Vec<TreeRow> {
+    let mut shown: Vec<usize> =
+        (0..entries.len()).filter(|&entry| filter.shows(&entries[entry])).collect();
+    let path = |id: &AgentId| -> Vec<u32> {
+        id.as_str().split('.').map(|part| part.parse().unwrap_or(0)).collect()
+    };
+    shown.sort_by_cached_key(|&entry| (entries[entry].status.rank(), path(&entries[entry].id)));
+    shown
+        .into_iter()
+        .map(|entry| TreeRow { depth: 0, of: RowSubject::One(entry), cut: false })
+        .collect()
+}
+
+fn tree(entries: &[AgentEntry], opened: &ExpandedFamilies) -> Vec<TreeRow> {
+    let branches = AgentHierarchy::of(entries.iter().map(|entry| &entry.id));
+    let mut best: Vec<u8> = entries.iter().map(|entry| entry.status.rank()).collect();
+    for place in branches.in_order().into_iter().rev() {
+        if let Some(parent) = branches.parent(place) {
+            best[parent] = best[parent].min(best[place]);
+        }
+    }
+    let many = if opened.all { usize::MAX } else { FAMILY_FOLD_SIZE };
+    let folding = FoldOptions { many, deepest: usize::MAX, opened: Some(&opened.families) };
+    tree::rows(&branches, &RankedBranches { entries, best }, folding)
+}
+
+/// The agents with the best rank in the tree below each, its own included.
+struct RankedBranches<'run> {
+    entries: &'run [AgentEntry],
+    best: Vec<u8>,
+}
+
+impl FoldSource for RankedBranches<'_> {
+    fn id(&self, place: usize) -> &AgentId {
+        &self.entries[place].id
+    }
+
+    fn began(&self, place: usize) -> Option<&StateName> {
+        self.entries[place].began.as_ref()
+    }
+
+    fn stands_out(&self, place: usize) -> Option<u8> {
+        self.entries[place].status.stands_out()
+    }
+
+    fn rank(&self, place: usize) -> u8 {
+        self.best[place]
+    }
+}
+
+// The texts of the screen: the headline, and the visible rows. Pure.
+
+/// A row of the table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct TableCells {
+    /// The mark, the indentation and the id, or the number of agents.
+    pub(super) name: String,
+    /// The state.
+    pub(super) state: String,
+    /// The time without progress.
+    pub(super) quiet: String,
+    /// The tokens of the turn that runs.
+    pub(super) tokens: String,
+    /// The amount spent.
+    pub(super) spent: String,
+    /// The item that a live agent was forked with.
+    pub(super) item: String,
+    /// The activity.
+    pub(super) activity: String,
+    /// The tone.
+    pub(super) tone: TextTone,
+}
+
+impl TableCells {
+    /// Returns the texts in the order of the columns.
+    pub(super) fn texts(&self) -> [&str; 7] {
+        let Self { name, state, quiet, tokens, spent, item, activity, .. } = self;
+        [name, state, quiet, tokens, spent, item, activity]
+    }
+}
+
+/// The most levels that a row is indented by.
+const MAX_INDENT_LEVELS: usize = 8;
+
+/// The kinds in the order of the headline, and the words for them.
+const KINDS: [(StatusFilter, &str); 5] = [
+    (StatusFilter::Stuck, "stuck"),
+    (StatusFilter::Running, "running"),
+    (StatusFilter::Waiting, "waiting"),
+    (StatusFilter::Failed, "failed"),
+    (StatusFilter::Finished, "finished"),
+];
+
+/// Returns the headlines: the run, the number of agents of each kind, and the amount spent; each further one is
+/// shorter, for a narrower screen.
+pub(super) fn headlines(known: MonitoredRun<'_>, entries: &[AgentEntry]) -> Vec<String> {
+    let run = known.run;
+    let is_queued = |entry: &&AgentEntry| known.held && entry.status.is_queued();
+    let queued = entries.iter().filter(is_queued).count();
+    let counts = counted(entries.iter().map(|entry| entry.status.kind()));
+    let counts = counts.flat_map(|(kind, count, word)| match kind {
+        StatusFilter::Waiting => vec![(queued, "queued", false), (count - queued, word, false)],
+        kind => vec![(count, word, kind == StatusFilter::Running)],
+    });
+    let counts = counts.filter(|&(count, _, is_always_shown)| count > 0 || is_always_shown);
+    let counts: Vec<String> = counts.map(|(count, word, _)| format!("{count} {word}")).collect();
+    let spent = match run.settings.budget_usd {
+        Some(budget) => format!("{} of {budget}", run.total_cost_usd),
+        None => run.total_cost_usd.to_string(),
+    };
+    let word = match (run.status, known.held) {
+        (RunStatus::Paused, true) => "pausing",
+        (_, held) => run_standing(run, held),
+    };
+    let refused = match run.refused_tools.count() {
+        0 => String::new(),
+        1 => "  1 tool refused".to_owned(),
+        count => format!("  {count} tools refused"),
+    };
+    let line = |name: usize, spent: &str| {
+        let name = truncate_str(run.workflow_id.as_str(), name, "…");
+        format!("{name}  {word}  {}  {spent}{refused}", counts.join(", "))
+    };
+    let whole = format!("{spent} spent");
+    let cost = run.total_cost_usd.to_string();
+    vec![
+        line(usize::MAX, &whole),
+        line(usize::MAX, &spent),
+        line(20, &spent),
+        line(12, &spent),
+        line(12, &cost),
+    ]
+}
+
+/// Returns the first of several texts that fits into a width, or else the last.
+pub(super) fn fitting(texts: &[String], width: usize) -> &str {
+    let fits = |text: &&String| measure_text_width(text) <= width;
+    texts.iter().find(fits).or(texts.last()).map_or("", String::as_str)
+}
+
+/// Returns notes on the filter and on the reason why the run does not proceed; empty if there are none.
+pub(super) fn situation(known: MonitoredRun<'_>, filter: &AgentFilter, shown: usize) -> String {
+    let run = known.run;
+    let mut parts = Vec::new();
+    if filter.is_set() {
+        let kind = KINDS.iter().find(|&&(kind, _)| Some(kind) == filter.kind);
+        let kind = kind.map_or("agents".to_owned(), |&(_, word)| format!("{word} agents"));
+        let text =
+            if filter.text.is_empty() { String::new() } else { format!(" with `{}`", filter.text) };
+        parts.push(format!("only {kind}{text}: {shown}; a or Esc shows all"));
+    }
+    match (&run.pause, run.limited(known.now)) {
+        (Some(pause), _) => parts.push(one_line(&format!("paused: {pause}"))),
+        (None, Some(until)) if run.status == RunStatus::Running => parts.push(waiting(until)),
+        _ if run.status == RunStatus::Running && !known.held => {
+            parts.push(format!("not live: `raymond resume {}` resumes it", run.workflow_id));
+        }
+        _ => {}
+    }
+    printable_line(&parts.join("  "))
+}
+
+/// Returns the cells of a row.
+pub(super) fn cells(known: MonitoredRun<'_>, entries: &[AgentEntry], row: &TreeRow) -> TableCells {
+    match &row.of {
+        RowSubject::One(entry) => agent(known, &entries[*entry], row.depth),
+        RowSubject::Many { members, open, .. } => {
+            let members: Vec<&AgentEntry> = members.iter().map(|&entry| &entries[entry]).collect();
+            group_cells(&members, *open, row.depth)
+        }
+    }
+}
+
+/// Returns each kind with its number of agents and its word.
+fn counted(
+    kinds: impl Iterator<Item = StatusFilter>,
+) -> impl Iterator<Item = (StatusFilter, usize, &'static str)> {
+    let mut counts = [0; KINDS.len()];
+    kinds.for_each(|kind| counts[kind as usize] += 1);
+    KINDS.iter().map(move |&(kind, word)| (kind, counts[kind as usize], word))
+}
+
+fn agent(known: MonitoredRun<'_>, entry: &AgentEntry, depth: usize) -> TableCells {
+    let quiet = entry.since.map(|since| clock(known.now.since(since)));
+    let tokens = known.seen.get(&entry.id).map(|seen| seen.tokens).filter(|&tokens| tokens > 0);
+    TableCells {
+        name: format!("{}{} {}", indented(depth), mark(&entry.status), entry.id),
+        state: state(entry),
+        quiet: quiet.unwrap_or_default(),
+        tokens: tokens.map(short_number).unwrap_or_default(),
+        spent: spent(known, entry),
+        item: known.run.agents.get(&entry.id).and_then(item_of).unwrap_or_default(),
+        activity: printable_line(&activity(known, entry, |until| {
+            format!("in {}", clock(until.since(known.now)))
+        })),
+        tone: tone(&entry.status),
+    }
+}
+
+/// Returns the cost of an agent's turns; with a share of the budget, what it and its descendants spent of it.
+fn spent(known: MonitoredRun<'_>, entry: &AgentEntry) -> String {
+    match known.run.shares.get(&entry.id) {
+        Some(share) => format!("{} of {}", share.spent_usd, share.limit_usd),
+        None => entry.spent.to_string(),
+    }
+}
+
+fn indented(depth: usize) -> String {
+    "  ".repeat(depth.min(MAX_INDENT_LEVELS))
+}
+
+fn state(entry: &AgentEntry) -> String {
+    entry.state.as_ref().map(ToString::to_string).unwrap_or_default()
+}
+
+fn mark(status: &TopAgentStatus) -> char {
+    match status.kind() {
+        StatusFilter::Finished if *status == TopAgentStatus::Unneeded => '–',
+        StatusFilter::Stuck => '!',
+        StatusFilter::Running => '▶',
+        StatusFilter::Waiting => '·',
+        StatusFilter::Failed => '✗',
+        StatusFilter::Finished => '✓',
+    }
+}
+
+fn tone(status: &TopAgentStatus) -> TextTone {
+    match status.kind() {
+        StatusFilter::Stuck | StatusFilter::Failed => TextTone::Bad,
+        StatusFilter::Running => TextTone::Good,
+        StatusFilter::Waiting => TextTone::Plain,
+        StatusFilter::Finished => TextTone::Faint,
+    }
+}
+
+// The text of a row of several agents. Pure.
+
+/// Returns the row of a family.
+fn group_cells(members: &[&AgentEntry], open: bool, depth: usize) -> TableCells {
+    let mark = if open { '▾' } else { '▸' };
+    let spent = members.iter().fold(Usd::ZERO, |sum, entry| sum.saturating_add(entry.spent));
+    TableCells {
+        name: format!("{}{mark} {} agents", indented(depth), members.len()),
+        state: states(members),
+        item: String::new(),
+        activity: common_activity(members),
+        tone: members.first().map_or(TextTone::Plain, |first| tone(&first.status)),
+        spent: spent.to_string(),
+        quiet: String::new(),
+        tokens: String::new(),
+    }
+}
+
+/// Returns the state of most live agents, else the state in which the first began.
+fn states(members: &[&AgentEntry]) -> String {
+    let mut counts: HashMap<&StateName, usize> = HashMap::new();
+    for state in members.iter().filter_map(|entry| entry.state.as_ref()) {
+        *counts.entry(state).or_default() += 1;
+    }
+    let more = if counts.len() > 1 { ", …" } else { "" };
+    let most = counts.into_iter().max_by_key(|&(state, count)| (count, Reverse(state)));
+    let began = || members.first().and_then(|first| first.began.as_ref());
+    most.map(|(state, _)| state)
+        .or_else(began)
+        .map(|state| format!("{state}{more}"))
+        .unwrap_or_default()
+}
+
+/// Returns the activity of all agents if it is the same, else the number of each kind.
+fn common_activity(members: &[&AgentEntry]) -> String {
+    let Some(first) = members.first() else { return String::new() };
+    if members.iter().all(|entry| entry.status.class() == first.status.class()) {
+        return all_of(&first.status).to_owned();
+    }
+    let counts = counted(members.iter().map(|entry| entry.status.kind()));
+    let counts = counts.filter(|&(_, count, _)| count > 0);
+    let counts: Vec<String> = counts.map(|(_, count, word)| format!("{count} {word}")).collect();
+    counts.join(" · ")
+}
+
+fn all_of(status: &TopAgentStatus) -> &'static str {
+    match status {
+        TopAgentStatus::Live(status) => of_many(status),
+        TopAgentStatus::Silent => "running",
+        TopAgentStatus::Failed => "failed",
+        TopAgentStatus::Finished => "finished",
+        TopAgentStatus::Unneeded => "unneeded",
+    }
+}
+
+#[cfg(test)]
+pub(super) mod rows_tests;
 
 #[cfg(test)]
 mod tests {

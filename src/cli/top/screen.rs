@@ -3,9 +3,9 @@
 //! The selection is an agent or a family, not a place, so it stays when other rows come and go. Before the first
 //! selection, the first row is selected.
 
-use super::rows::{AgentFilter, ExpandedFamilies};
+use super::draw::{AgentFilter, ExpandedFamilies};
 use crate::domain::id::AgentId;
-use crate::domain::tree::fold::{FamilyKey, RowSubject, TreeRow};
+use crate::domain::tree::{FamilyKey, RowSubject, TreeRow};
 use crate::runtime::observing::agent_entries::AgentEntry;
 
 /// The view of the screen.

@@ -6,12 +6,12 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Cell;
 
-use crate::cli::top::draw::{ScreenContent, draw, room};
-use crate::cli::top::rows::{AgentFilter, ExpandedFamilies, rows};
+use crate::cli::top::draw::{
+    AgentFilter, ExpandedFamilies, ScreenContent, cells, draw, fitting, headlines, room, rows,
+};
 use crate::cli::top::screen::TopScreen;
-use crate::cli::top::text::{cells, fitting, headlines};
 use crate::domain::agent::{Agent, TurnHold};
-use crate::domain::agent_status::AgentStatus;
+use crate::domain::agent_status::{AgentStatus, WaitReason};
 use crate::domain::budget::BudgetShare;
 use crate::domain::event::{AgentFailed, AgentParked, Event, TurnFailed};
 use crate::domain::id::AgentId;
@@ -23,13 +23,11 @@ use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::tests::scene::{Scene, agent_id, result, tag};
 use crate::domain::time::Timestamp;
 use crate::domain::transition::{TagName, Transition};
-use crate::domain::tree::fold::{RowSubject, TreeRow};
+use crate::domain::tree::{RowSubject, TreeRow};
 use crate::domain::turn::FailureCause;
-use crate::domain::wait_reason::WaitReason;
 use crate::plugin::screen::clock;
-use crate::runtime::observing::activity_text::activity;
 use crate::runtime::observing::agent_entries::{
-    MonitoredRun, MonitoredTurn, TopAgentStatus, entries,
+    MonitoredRun, MonitoredTurn, TopAgentStatus, activity, entries,
 };
 
 const MINUTE: u64 = 60_000;

@@ -20,11 +20,9 @@
 //!
 //! No prompt, reply, value, message or path is exported: names, numbers and kinds of failure only.
 
-pub mod actor;
 pub mod config;
 mod export;
-mod http;
-mod meters;
+pub mod meters;
 mod span;
 pub mod trace;
 mod turn;

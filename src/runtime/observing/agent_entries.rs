@@ -2,19 +2,38 @@
 //!
 //! It is made anew for all agents at each change, so an [`AgentEntry`] is small.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::mem::{Discriminant, discriminant};
 
+use crate::actor::context::now;
 use crate::domain::agent::Agent;
-use crate::domain::agent_status::{AgentStatus, RunObservation};
-use crate::domain::budget_shortage::BudgetShortage;
-use crate::domain::id::{AgentId, StateName};
+use crate::domain::agent_status::{AgentStatus, RunObservation, WaitReason};
+use crate::domain::apply::{Effect, apply};
+use crate::domain::budget::BudgetShortage;
+use crate::domain::decide::{answer as decide, stopped};
+use crate::domain::event::{
+    AgentHold, AgentMessage, AttachedSession, Event, PromptEdit, Record, RunCommand,
+};
+use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::money::Usd;
+use crate::domain::printable::one_line;
+use crate::domain::question::AcceptedAnswer;
 use crate::domain::run::{AgentEnding, FinishedAgent, Run};
+use crate::domain::settings::AnswererKind;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::FailureCause;
-use crate::domain::wait_reason::WaitReason;
 use crate::plugin::fan_out::ActivityKind;
+use crate::plugin::sentence::{own_work, sentence, wait_sentence};
+use crate::process::transcript::TurnFiles;
+use crate::proof::ProofKey;
+use crate::runtime::command_name::given_at;
+use crate::runtime::directories;
+use crate::runtime::error::Error;
+use crate::store::inbox;
+use crate::store::inbox::InboxCommand;
+use crate::store::layout::{RunDir, RunsRoot};
+use crate::store::snapshot::{RunView, load_view};
 
 /// The observation of a turn that has been begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -234,4 +253,194 @@ fn is_silent(run: &Run, agent: &Agent, seen: &MonitoredTurn, now: Timestamp) -> 
     let limits = run.supervision_of(agent).limits();
     let granted = if seen.at_work { limits.timeout_ms } else { limits.idle_timeout_ms };
     now.since(seen.progressed.max(agent.since)) > granted / 2
+}
+
+// The activity of an agent in words, or the reason why it waits or has ended. Pure.
+
+/// Returns the activity of an agent, or the reason why it waits; `until` words the time until which it does.
+pub fn activity(
+    known: MonitoredRun<'_>,
+    entry: &AgentEntry,
+    until: impl Fn(Timestamp) -> String,
+) -> String {
+    let agent = known.run.agents.get(&entry.id);
+    let doing = || {
+        let seen = known.seen.get(&entry.id).and_then(|seen| seen.doing.as_deref());
+        let silent = match known.run.settings.answerer {
+            AnswererKind::Claude => "starting",
+            AnswererKind::Scripted => "a script answers it",
+            AnswererKind::Replay => "a cassette answers it",
+        };
+        seen.unwrap_or(silent).to_owned()
+    };
+    match &entry.status {
+        TopAgentStatus::Silent => format!("silent since: {}", doing()),
+        TopAgentStatus::Live(AgentStatus::Running) => match agent {
+            Some(agent) if agent.proposal().is_some() => format!("is evaluated: {}", doing()),
+            _ => agent.and_then(own_work).unwrap_or_else(doing),
+        },
+        TopAgentStatus::Live(AgentStatus::Waiting(reason)) => wait_sentence(reason, until),
+        TopAgentStatus::Failed | TopAgentStatus::Finished | TopAgentStatus::Unneeded => {
+            let Some(ended) = entry.ended.and_then(|place| known.run.finished.get(place)) else {
+                return String::new();
+            };
+            match (&ended.ending, ended.cause) {
+                (AgentEnding::Result(payload), _) => one_line(payload),
+                (AgentEnding::Error(error), Some(cause)) => format!("{cause}: {}", one_line(error)),
+                (AgentEnding::Error(error), None) => one_line(error),
+            }
+        }
+    }
+}
+
+/// Returns the whole reason why an agent has failed or waits for a person; `None` if it does neither.
+pub fn whole_reason(known: MonitoredRun<'_>, agent: &AgentId) -> Option<String> {
+    if let Some(agent) = known.run.agents.get(agent) {
+        return agent.parked_reason().map(|reason| format!("waits for a person: {reason}"));
+    }
+    let ended = known.run.finished.iter().find(|ended| ended.id == *agent)?;
+    match (&ended.ending, ended.cause) {
+        (AgentEnding::Error(error), Some(cause)) => Some(format!("failed ({cause}): {error}")),
+        (AgentEnding::Error(error), None) => Some(format!("failed: {error}")),
+        (AgentEnding::Result(_), _) => None,
+    }
+}
+
+// The commands in the inbox of a run: applied to a view of the run, as they will be when it takes them.
+
+/// A command that a run takes once it is resumed.
+#[derive(Debug)]
+pub enum InboxItem {
+    /// An answer that it accepts.
+    Answer(AcceptedAnswer),
+    /// The sentence about an order to its agents.
+    Order(String),
+    /// The sentence about an order that changes nothing any more.
+    LateOrder(String),
+}
+
+impl InboxItem {
+    /// Returns the answer that it is; `None` if it is none.
+    pub fn answer(self) -> Option<AcceptedAnswer> {
+        match self {
+            Self::Answer(answer) => Some(answer),
+            Self::Order(_) | Self::LateOrder(_) => None,
+        }
+    }
+}
+
+/// Applies the commands in the inbox to this view of the run, and returns them in their order.
+///
+/// # Errors
+/// [`Error::Store`] if the inbox cannot be read.
+pub fn apply_inbox(run: &mut Run, dir: &RunDir, key: &ProofKey) -> Result<Vec<InboxItem>, Error> {
+    Ok(apply_commands(run, dir, inbox::waiting(dir, key)?))
+}
+
+/// Applies commands to this view of a run, and returns them in their order.
+pub fn apply_commands(run: &mut Run, dir: &RunDir, waiting: Vec<InboxCommand>) -> Vec<InboxItem> {
+    let mut items = Vec::new();
+    for entry in waiting {
+        let Some(command) = entry.command else { continue };
+        match command {
+            RunCommand::Answer(given) => {
+                let accepted = decide(run, &given).ok().and_then(AcceptedAnswer::of);
+                if let Some(accepted) = accepted {
+                    apply_event(run, accepted.event());
+                    items.push(InboxItem::Answer(accepted));
+                }
+            }
+            // They are about the run as a whole.
+            RunCommand::Stop | RunCommand::Retry(_) => {}
+            RunCommand::Tell(_)
+            | RunCommand::Hold(_)
+            | RunCommand::Release(_)
+            | RunCommand::Edit(_)
+            | RunCommand::Attach(_)
+            | RunCommand::StopAgent { .. } => items.push(order(run, dir, (entry.name, command))),
+        }
+    }
+    items
+}
+
+/// Applies an order to an agent, as the raymond that resumes the run will.
+fn order(run: &mut Run, dir: &RunDir, (id, mut command): (String, RunCommand)) -> InboxItem {
+    let has_begun = |agent: &AgentId, run: &Run| {
+        let turn = run.agents.get(agent).map(Agent::turn_id);
+        turn.is_some_and(|turn| TurnFiles::of(&dir.steps(), &turn).are_there())
+    };
+    if let RunCommand::Edit(PromptEdit { turn, is_late, .. })
+    | RunCommand::Attach(AttachedSession { turn, is_late, .. }) = &mut command
+    {
+        *is_late = has_begun(&turn.agent, run);
+    }
+    let is_for_nobody = !has_receiver(run, &command);
+    let to_stop =
+        if let RunCommand::StopAgent { agent } = &command { Some(agent.clone()) } else { None };
+    let at = given_at(&id).unwrap_or_else(now);
+    let record = Record::next(run, at, Event::CommandReceived { id, command });
+    let effects = apply(run, &record).unwrap_or_default();
+    let is_refused = effects.iter().any(|effect| matches!(effect, Effect::Warn { .. }));
+    if let Some(agent) = to_stop.filter(|agent| !has_begun(agent, run))
+        && let Some(event) = run.agents.get(&agent).and_then(stopped)
+    {
+        apply_event(run, event);
+    }
+    let sentence = sentence(&record);
+    if is_for_nobody || is_refused {
+        InboxItem::LateOrder(sentence)
+    } else {
+        InboxItem::Order(sentence)
+    }
+}
+
+/// Returns whether an agent that an order is for lives.
+fn has_receiver(run: &Run, command: &RunCommand) -> bool {
+    match command {
+        RunCommand::Hold(AgentHold { family, .. })
+        | RunCommand::Release(AgentHold { family, .. }) => {
+            run.agents.unordered().any(|agent| family.has(&agent.id))
+        }
+        RunCommand::Tell(AgentMessage { agent, .. }) | RunCommand::StopAgent { agent } => {
+            run.agents.contains_key(agent)
+        }
+        RunCommand::Edit(PromptEdit { turn, .. })
+        | RunCommand::Attach(AttachedSession { turn, .. }) => run.agents.contains_key(&turn.agent),
+        RunCommand::Stop | RunCommand::Answer(_) | RunCommand::Retry(_) => true,
+    }
+}
+
+/// Applies an event to this view of the run.
+pub fn apply_event(run: &mut Run, event: Event) {
+    let record = Record::next(run, now(), event);
+    let _ = apply(run, &record);
+}
+
+/// Returns a run as it stands on the disk, once it has taken the commands in its inbox, whoever executes it.
+///
+/// # Errors
+/// [`Error::Store`] if the run or its inbox cannot be read.
+pub fn load_with_inbox(root: &RunsRoot, id: &RunId) -> Result<RunView, Error> {
+    let dir = root.run(id);
+    // What is taken between the two looks is in the journal then, and changes nothing twice.
+    let waiting = inbox::waiting(&dir, &directories::user_state()?.key()?)?;
+    let mut view = load_view(root, id)?;
+    apply_commands(&mut view.run, &dir, waiting);
+    Ok(view)
+}
+
+/// Returns a run as it is once it has taken the commands in its inbox. One that somebody holds takes them soon, and an
+/// inbox that cannot be read hides nothing: in both cases the run is as its journal says.
+pub fn with_inbox<'run>(dir: &RunDir, run: &'run Run, held: bool) -> Cow<'run, Run> {
+    let waiting = || -> Result<Vec<InboxCommand>, Error> {
+        Ok(inbox::waiting(dir, &directories::user_state()?.key()?)?)
+    };
+    let may_take = run.can_resume() && !held;
+    let waiting = if may_take { waiting().unwrap_or_default() } else { Vec::new() };
+    if waiting.is_empty() {
+        return Cow::Borrowed(run);
+    }
+    let mut after = run.clone();
+    apply_commands(&mut after, dir, waiting);
+    Cow::Owned(after)
 }

@@ -9,8 +9,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use super::agent_entries::{MonitoredRun, MonitoredTurn};
-use super::inbox_view::with_inbox;
+use super::agent_entries::{MonitoredRun, MonitoredTurn, with_inbox};
 use crate::actor::context::now;
 use crate::domain::agent::Agent;
 use crate::domain::event::Record;
@@ -18,8 +17,9 @@ use crate::domain::id::AgentId;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
-use crate::process::stream::activity::ConversationItem;
-use crate::process::turn_tail::{self, TurnTail};
+use crate::process::stream::ConversationItem;
+use crate::process::turn_transcript;
+use crate::process::turn_transcript::TurnTail;
 use crate::store::engine_note::EngineNote;
 use crate::store::follow::RunFollower;
 use crate::store::layout::RunDir;
@@ -145,7 +145,7 @@ impl RunWatcher {
 
     /// Looks at the inbox if it or the run has changed; returns whether the run will be another than it was expected to be.
     fn look_at_inbox(&mut self) -> bool {
-        let (run, changed) = (self.follow.run(), turn_tail::changed(&self.dir.inbox()));
+        let (run, changed) = (self.follow.run(), turn_transcript::changed(&self.dir.inbox()));
         if self.held {
             self.inbox = None;
             return self.expected.take().is_some();
@@ -167,7 +167,7 @@ impl RunWatcher {
     /// Finds the due turns that have been begun; returns whether there are new ones.
     fn look_for_turns(&mut self) -> std::io::Result<bool> {
         let steps = self.dir.steps();
-        let changed = turn_tail::changed(&steps);
+        let changed = turn_transcript::changed(&steps);
         if changed.is_some() && changed == self.steps {
             return Ok(false);
         }
@@ -181,7 +181,7 @@ impl RunWatcher {
             .collect();
         let turns = &mut self.turns;
         let before = turns.len();
-        turn_tail::for_each_begun(&steps, |stem| {
+        turn_transcript::for_each_begun(&steps, |stem| {
             if let Some(turn) = due.get(stem) {
                 let look_on = || (turn.clone(), TurnTail::of(&steps, turn, 0));
                 turns.entry(turn.agent.clone()).or_insert_with(look_on);
@@ -219,7 +219,7 @@ impl RunWatcher {
             return;
         }
         self.reading = agent.map(|agent| {
-            let turn = turn_tail::last(&self.dir.steps(), agent).ok().flatten();
+            let turn = turn_transcript::last(&self.dir.steps(), agent).ok().flatten();
             self.reading_of(agent, turn)
         });
         while self.read() {}

@@ -4,11 +4,11 @@
 
 use crate::domain::activity::Activity;
 use crate::domain::host_work::{HostWork, SentActivity};
-use crate::domain::permission::{RunPermission, StarterConsent};
+use crate::domain::privilege::{RunPermission, StarterConsent};
+use crate::domain::sealed_terms::is_below;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::turn_options::{PermissionMode, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
-use crate::domain::workflow_pins::is_below;
 
 /// The name of Claude Code's program.
 pub(super) const CLAUDE: &str = "claude";

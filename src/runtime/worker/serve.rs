@@ -19,26 +19,23 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use tokio::sync::{Notify, OnceCell, Semaphore, mpsc, oneshot};
 use tokio::task::{spawn_blocking, spawn_local};
 
-use crate::actor::activity_executor::{ExchangeOutcome, LookupOutcome};
-use crate::actor::runner::StopLevel;
+use crate::actor::runner::{ExchangeOutcome, LookupOutcome, StopLevel};
 use crate::domain::host::Home;
 use crate::domain::host_work::{HostAnswer, HostWork, StoredMail};
 use crate::domain::id::{AgentId, RunId};
 use crate::engine::Engine;
-use crate::engine::host_mailbox::{HostReply, HostRequest};
-use crate::engine::host_registry::HostClaim;
+use crate::engine::host_mailbox::{HostClaim, HostReply, HostRequest};
 use crate::runtime::error::Error;
 use crate::runtime::sharing::apart;
 use crate::runtime::supervise::InterruptReceiver;
-use crate::runtime::worker::hosted_run::{HostPlaces, HostedRun};
-use crate::runtime::worker::hosted_runner::transcript;
-use crate::runtime::worker::mail_batches::{MailBatches, stored_if_large};
-use crate::runtime::worker::registration::AbandonedRuns;
+use crate::runtime::worker::hosted_runner::{HostPlaces, HostedRun, transcript};
+use crate::runtime::worker::mail_batches::{
+    HostCounts, MailBatches, RequestThreads, WorkerMail, stored_if_large,
+};
+use crate::runtime::worker::registration::{AbandonedRuns, SessionKeeper};
 use crate::runtime::worker::registration::{
     WorkerOptions, drain, first_report, reason_to_end, take_into_service,
 };
-use crate::runtime::worker::request_threads::{HostCounts, RequestThreads, WorkerMail};
-use crate::runtime::worker::session_keeper::SessionKeeper;
 use crate::store::engine_note::HostIdentity;
 
 /// Serves a host until it is interrupted, or may do nothing more. Needs a running actix system.

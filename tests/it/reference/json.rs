@@ -4,9 +4,9 @@ use std::collections::BTreeSet;
 
 use clap::CommandFactory;
 use raymond::cli::args::Cli;
+use raymond::domain::agent_status::WaitReason;
 use raymond::domain::turn::FailureCause;
-use raymond::domain::wait_reason::WaitReason;
-use raymond::plugin::notify::notification::NotificationKind;
+use raymond::plugin::notify::NotificationKind;
 use raymond::plugin::schema::{ProtocolPart, schema};
 use serde_json::Value;
 use strum::VariantNames;

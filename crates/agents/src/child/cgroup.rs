@@ -2,7 +2,7 @@
 //!
 //! A process leaves its control group only by being moved, not by a session of its own or by clearing its environment.
 //! So the group holds exactly the processes of the turn's tools, also after raymond was killed. It needs cgroup v2,
-//! and the right to make groups below the group of this process. Otherwise [`subreaper`](super::subreaper) is used.
+//! and the right to make groups below the group of this process. Otherwise [`subreaper`](super::orphans) is used.
 //!
 //! The groups of a run are inside a group whose name holds the identity of the directory of runs, not its path. Its
 //! path is noted beside the streams, because the next raymond may itself be in another group. The group of a process
@@ -10,17 +10,16 @@
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-mod mount;
-
-use self::mount::{below_own, group_of, is_group_of, mount};
-use super::group::{self, ProcessGroup};
-use crate::command::EnvironmentMarker;
 use raymond_store::fault::may_use_cgroups;
+
+use super::super::child;
+use super::ProcessGroup;
+use crate::command::EnvironmentMarker;
 
 /// The beginning of the names of runs' groups.
 const PREFIX: &str = "raymond-";
@@ -216,7 +215,7 @@ async fn end_all_in(group: &Path) -> bool {
         }
         if std::fs::write(group.join("cgroup.kill"), "1").is_err() {
             // Kernels before 5.14 end none at once.
-            processes_below(group).into_iter().for_each(group::kill_one);
+            processes_below(group).into_iter().for_each(child::kill_one);
         }
         tokio::time::sleep(ROUND_INTERVAL).await;
     }
@@ -281,5 +280,68 @@ fn remove_abandoned(own: &Path) {
         if is_of_a_run && entry.path() != own {
             remove_tree(&entry.path());
         }
+    }
+}
+
+// The place where control groups are mounted, and the groups of processes in it.
+
+/// The mount of the control groups: its path, and the group that it begins at.
+#[derive(Debug, PartialEq, Eq)]
+struct CgroupMount {
+    at: PathBuf,
+    root: PathBuf,
+}
+
+fn mount() -> Option<CgroupMount> {
+    parse_mount(&std::fs::read_to_string("/proc/self/mountinfo").ok()?)
+}
+
+fn parse_mount(text: &str) -> Option<CgroupMount> {
+    text.lines().find_map(|line| {
+        let (mount, kind) = line.split_once(" - ")?;
+        let mut fields = mount.split(' ').skip(3);
+        let (root, at) = (fields.next()?, fields.next()?);
+        kind.starts_with("cgroup2 ").then(|| CgroupMount { at: at.into(), root: root.into() })
+    })
+}
+
+/// Returns the directory of the group that this process is in.
+fn below_own(mount: &CgroupMount) -> Option<PathBuf> {
+    group_of("self", mount)
+}
+
+/// Returns the directory of the group that a process of `/proc` is in.
+fn group_of(process: &str, mount: &CgroupMount) -> Option<PathBuf> {
+    let text = std::fs::read_to_string(format!("/proc/{process}/cgroup")).ok()?;
+    let group = text.lines().find_map(|line| line.strip_prefix("0::"))?;
+    let below = Path::new(group).strip_prefix(&mount.root).ok()?;
+    Some(mount.at.join(below))
+}
+
+fn is_group_of(group: &Path, mount: &Path, name: &str) -> bool {
+    let is_plain = group.components().all(|part| part != Component::ParentDir);
+    is_plain && group.starts_with(mount) && group.file_name().is_some_and(|last| last == name)
+}
+
+#[cfg(test)]
+mod mount_tests {
+    use super::*;
+
+    #[test]
+    fn cgroup2_mount_is_found_among_other_mounts() {
+        let text = "24 1 0:22 / /proc rw - proc proc rw\n\
+            30 24 0:26 / /sys/fs/cgroup/cpu rw shared:1 - cgroup cgroup rw,cpu\n\
+            31 24 0:27 /a /sys/fs/cgroup/unified rw,relatime shared:2 master:3 - cgroup2 cgroup2 rw\n";
+        let found = CgroupMount { at: "/sys/fs/cgroup/unified".into(), root: "/a".into() };
+        assert_eq!(parse_mount(text), Some(found));
+        assert_eq!(parse_mount("24 1 0:22 / /proc rw - proc proc rw\n"), None);
+    }
+
+    #[test]
+    fn recorded_cgroup_must_belong_to_its_run() {
+        let of = |group: &str| is_group_of(Path::new(group), Path::new("/cg"), "raymond-1-2-r");
+        assert!(of("/cg/raymond-1-2-r") && of("/cg/user/x.scope/raymond-1-2-r"));
+        assert!(!of("/cg/user") && !of("/cg/raymond-1-2-other") && !of("/home/raymond-1-2-r"));
+        assert!(!of("/cg/../home/raymond-1-2-r") && !of("raymond-1-2-r") && !of(""));
     }
 }

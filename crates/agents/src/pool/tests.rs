@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::transcript::ProcessFiles;
-use crate::worker_process::WorkerProcess;
+use crate::worker::WorkerProcess;
 
 /// A process that has ended already, in the place of one that waits.
 fn worker(pool: &WorkerPool, name: &str) -> Worker {

@@ -14,24 +14,24 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use std::{fmt, io, thread};
 
+use raymond_model::host::HostName;
+use raymond_model::id::RunId;
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use crate::host_registry::HostClaim;
+use crate::connect::{RunSpace, SharedCommand, too_large};
+use crate::host_mailbox::HostClaim;
 use crate::postgres::calls::{
-    CALL_LIMIT, LARGE_CALL_LIMIT, Links, Parameter, number, stored, text, texts,
+    CALL_LIMIT, Failure, LARGE_CALL_LIMIT, Links, Parameter, content, number, stored, text, texts,
 };
-use crate::postgres::failure::Failure;
 use crate::postgres::listener::Listener;
-use crate::postgres::received_mail::{ReceivedMail, ToldMail};
+use crate::postgres::mailbox::{ReceivedMail, ToldMail};
 use crate::postgres::settings::PostgresSettings;
 use crate::shared_log::RunLease;
 use crate::{Engine, EngineAddress, EngineError};
-use raymond_model::host::HostName;
-use raymond_model::id::RunId;
 
 /// A `PostgreSQL` database as an engine.
 pub(crate) struct PostgresEngine {
@@ -296,6 +296,75 @@ async fn notify(links: Arc<Links>, pending: Arc<Mutex<Pending>>) {
 
 fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
     pending.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+// The space of runs: commands, and contents by their checksum.
+
+const LEAVE: &str = "WITH put AS (INSERT INTO raymond.command (run, name, content) \
+    SELECT run, $2, $3 FROM raymond.run WHERE run = $1 ON CONFLICT (run, name) DO NOTHING) \
+    SELECT 1 FROM raymond.run WHERE run = $1";
+
+const COMMANDS: &str = "SELECT name, content FROM raymond.command \
+    WHERE run = $1 AND removed IS NULL ORDER BY name";
+
+const REMOVE: &str = concat!(
+    held_run!(),
+    ", gone AS (UPDATE raymond.command SET removed = clock_timestamp(), content = '' \
+     WHERE run = $1 AND name = $3 AND removed IS NULL AND EXISTS (SELECT FROM held)), \
+     purged AS (DELETE FROM raymond.command WHERE run = $1 AND name <> $3 \
+     AND removed < clock_timestamp() - interval '10 minutes' AND EXISTS (SELECT FROM held)) \
+     SELECT 1 FROM held"
+);
+
+impl RunSpace for PostgresEngine {
+    fn leave_command(&self, run: &RunId, command: &SharedCommand) -> Result<(), EngineError> {
+        let id = run.as_str();
+        let parameters = [text(&id), text(&command.name), content(&command.content)];
+        let left = self.row(LEAVE, &parameters)?;
+        left.ok_or_else(|| self.no_such_run(run))?;
+        self.wakes.wake([Topic::Run(run)]);
+        Ok(())
+    }
+
+    fn commands(&self, run: &RunId) -> Result<Vec<SharedCommand>, EngineError> {
+        let rows = self.many_rows(COMMANDS, &[text(&run.as_str())])?;
+        if rows.is_empty() && !self.has_run(run)? {
+            return Err(self.no_such_run(run));
+        }
+        let command = |row| -> Result<SharedCommand, EngineError> {
+            Ok(SharedCommand { name: self.column(row, 0)?, content: self.column(row, 1)? })
+        };
+        rows.iter().map(command).collect()
+    }
+
+    fn remove_command(&self, lease: &RunLease, name: &str) -> Result<(), EngineError> {
+        self.rows_of_run(lease, REMOVE, &[text(&name)]).map(drop)
+    }
+
+    fn put_blob(&self, sha256: &str, bytes: &[u8]) -> Result<(), EngineError> {
+        // What is there already does not cross the network again.
+        let found = "SELECT 1 FROM raymond.blob WHERE sha256 = $1";
+        if self.row(found, &[text(&sha256)])?.is_some() {
+            return Ok(());
+        }
+        let put =
+            "INSERT INTO raymond.blob (sha256, content) VALUES ($1, $2) ON CONFLICT DO NOTHING";
+        self.many_rows(put, &[text(&sha256), content(&bytes)])?;
+        Ok(())
+    }
+
+    fn blob(&self, sha256: &str, most: u64) -> Result<Option<Vec<u8>>, EngineError> {
+        let statement = "SELECT CASE WHEN octet_length(content) <= $2 THEN content END, \
+            octet_length(content)::int8 FROM raymond.blob WHERE sha256 = $1";
+        let limit = stored(most);
+        let rows = self.many_rows(statement, &[text(&sha256), number(&limit)])?;
+        let Some(row) = rows.first() else { return Ok(None) };
+        if let Some(content) = self.column(row, 0)? {
+            return Ok(Some(content));
+        }
+        let why = too_large(self.count(row, 1)?, most);
+        Err(Failure::damaged(self.address(), &format!("the content {sha256}"), why).into())
+    }
 }
 
 #[cfg(test)]

@@ -8,13 +8,10 @@
 
 use std::time::Duration;
 
-use crate::host_mailbox::HostRequest;
-use crate::host_questions::HostQuestions;
-use crate::host_registry::{HostClaim, HostRegistry, RegisteredHost};
-use crate::postgres::calls::{number, stored, text};
+use crate::host_mailbox::{HostClaim, HostQuestions, HostRegistry, HostRequest, RegisteredHost};
+use crate::postgres::calls::{Failure, number, stored, text};
 use crate::postgres::engine::PostgresEngine;
 use crate::postgres::engine::Topic;
-use crate::postgres::failure::Failure;
 use crate::{Engine, EngineError};
 use raymond_model::host::{HostEpoch, HostName, HostReport, HostStanding};
 

@@ -9,20 +9,14 @@
 
 #[macro_use]
 mod fence;
-mod append;
 mod calls;
 mod engine;
 mod facts;
-mod failure;
 mod hosts;
 mod listener;
 mod log;
 mod mailbox;
-mod received_mail;
 mod schema;
 mod settings;
-mod space;
-mod step_statements;
-mod waiting;
 
 pub(super) use engine::PostgresEngine;

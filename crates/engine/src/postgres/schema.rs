@@ -2,8 +2,8 @@
 
 use tokio_postgres::Client;
 
-use super::failure::{Failure, FailureKind, STANDBY};
-use super::step_statements::STEP_STATEMENTS;
+use super::calls::{Failure, FailureKind, STANDBY};
+use super::log::STEP_STATEMENTS;
 use crate::{EngineAddress, EngineError};
 
 /// The version of the tables.

@@ -6,15 +6,12 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::host_mailbox::HostRequest;
-use crate::host_questions::HostQuestions;
-use crate::host_registry::{HostClaim, HostRegistry, RegisteredHost};
-use crate::restate::calls::{CALL_LIMIT, CalledHandler};
+use crate::host_mailbox::{HostClaim, HostQuestions, HostRegistry, HostRequest, RegisteredHost};
+use crate::restate::calls::{CALL_LIMIT, CalledHandler, damaged, refused};
 use crate::restate::engine::{RestateEngine, millis};
-use crate::restate::failure::{damaged, refused};
 use crate::restate::mailbox::run_of;
-use crate::restate::objects::run_calls::{CarriedRequest, RunAnswer, RunCall, RunLook};
-use crate::restate::objects::shell::{CHANGE, HOST, LOOK};
+use crate::restate::objects::endpoint::{CHANGE, HOST, LOOK};
+use crate::restate::objects::run::{CarriedRequest, RunAnswer, RunCall, RunLook};
 use crate::restate::objects::state::{HostCall, HostLook, HostObjectAnswer};
 use crate::restate::objects::state::{IndexAnswer, IndexLook};
 use crate::shared_log::RunLease;

@@ -8,17 +8,12 @@
 //!   [`mail_looks`], [`seen_news`], [`open_waits`]: what this process knows of its mail.
 
 mod calls;
-mod deployment;
 mod engine;
 mod facts;
-mod failure;
 mod hosts;
 mod log;
 mod mailbox;
 mod objects;
-mod run_batches;
 pub(super) mod serving;
-mod space;
-mod waiting;
 
 pub(super) use engine::RestateEngine;

@@ -12,10 +12,10 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use crate::cases::CaseTexts;
 use crate::cases::expectation::{
     Expectation, ExpectedFailure, PathOrder, PlacedExpectation, TextRule,
 };
-use crate::cases::file::CaseTexts;
 use crate::cases::keys::ExpectedStatus;
 use crate::output::field;
 use crate::position::SourcePlace;

@@ -1,16 +1,17 @@
 //! The built-in functions: of lists and texts, of `Object`, `Math` and `JSON`, and those that read numbers.
 
-mod json;
-mod number;
-
 use std::borrow::Cow;
 
+use serde::Serialize;
+use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value};
 
-use super::flaw::Error;
-use super::fuel::Fuel;
+use super::diagnosis::Error;
+use super::environment::Fuel;
 use super::method::wrong_number;
-use super::value::{self, as_text, kind};
+use super::value;
+use super::value::{as_text, kind};
+use crate::expression::value::{number, order};
 
 /// A function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -122,8 +123,8 @@ impl BuiltinFunction {
             Self::Floor | Self::Ceil | Self::Round => self.rounded(first),
             Self::ParseInt => self.parse_integer(first, rest.first().map(|base| &**base), fuel),
             Self::ParseFloat => self.parse_float(first, fuel),
-            Self::JsonParse => json::parse(self.text_of(first)?, fuel),
-            Self::JsonStringify => json::stringify(first, rest, fuel),
+            Self::JsonParse => parse(self.text_of(first)?, fuel),
+            Self::JsonStringify => stringify(first, rest, fuel),
         }
     }
 
@@ -202,4 +203,155 @@ pub(super) fn position(
         }
     }
     Ok(None)
+}
+
+// The functions that read and write JSON.
+
+/// The largest number of spaces of an indentation, as in JavaScript.
+const MAX_INDENT: usize = 10;
+
+/// Reads a value from JSON.
+fn parse(text: &str, fuel: &mut Fuel) -> Result<Value, Error> {
+    fuel.text(text.len())?;
+    let read = serde_json::from_str(text).map_err(|error| {
+        let (line, column) = (error.line(), error.column());
+        Error::Evaluation(format!("the text is not valid JSON: line {line}, column {column}"))
+    })?;
+    fuel.made(read)
+}
+
+/// Writes a value as JSON; the third argument is the indentation.
+fn stringify(value: &Value, rest: &[Cow<'_, Value>], fuel: &mut Fuel) -> Result<Value, Error> {
+    if rest.first().is_some_and(|replacer| !replacer.is_null()) {
+        let why = "the second argument of JSON.stringify is null here";
+        return Err(Error::Evaluation(why.to_owned()));
+    }
+    let indent = match rest.get(1).map(|indent| &**indent) {
+        None | Some(Value::Null) => String::new(),
+        Some(Value::String(text)) => text.chars().take(MAX_INDENT).collect(),
+        Some(Value::Number(number)) => {
+            let spaces = number.as_u64().and_then(|spaces| usize::try_from(spaces).ok());
+            " ".repeat(spaces.unwrap_or(0).min(MAX_INDENT))
+        }
+        Some(other) => {
+            return Err(BuiltinFunction::JsonStringify.refuse("a number of spaces", other));
+        }
+    };
+    fuel.copy(value)?;
+    let text = if indent.is_empty() {
+        value.to_string()
+    } else {
+        let mut bytes = Vec::new();
+        let formatter = PrettyFormatter::with_indent(indent.as_bytes());
+        let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
+        let text = written.ok().and_then(|()| String::from_utf8(bytes).ok());
+        text.ok_or_else(|| Error::Evaluation("the value cannot be written as JSON".to_owned()))?
+    };
+    fuel.text(text.len())?;
+    Ok(Value::String(text))
+}
+
+// The functions that compute with numbers, or read them from text.
+
+impl BuiltinFunction {
+    /// Returns the smallest or the largest of several numbers.
+    fn extreme(self, arguments: &[Cow<'_, Value>], fuel: &mut Fuel) -> Result<Value, Error> {
+        fuel.spend(arguments.len())?;
+        let mut found = None;
+        for argument in arguments {
+            let Value::Number(next) = &**argument else {
+                let takes = "numbers, or `...list` for those in a list";
+                return Err(self.refuse(takes, argument));
+            };
+            let is_better = |found| match self {
+                Self::Min => order(next, found).is_lt(),
+                _ => order(next, found).is_gt(),
+            };
+            if found.is_none_or(is_better) {
+                found = Some(next);
+            }
+        }
+        Ok(found.map_or(Value::Null, |found| Value::Number(found.clone())))
+    }
+
+    /// Returns a whole number; a half is rounded up, as in JavaScript.
+    fn rounded(self, value: &Value) -> Result<Value, Error> {
+        let Value::Number(given) = value else { return Err(self.refuse("a number", value)) };
+        if given.is_i64() || given.is_u64() {
+            return Ok(value.clone());
+        }
+        let float = given.as_f64().unwrap_or_default();
+        let rounded = match self {
+            Self::Floor => float.floor(),
+            Self::Ceil => float.ceil(),
+            _ => (float + 0.5).floor(),
+        };
+        Ok(number(rounded).unwrap_or(Value::Null))
+    }
+
+    /// Reads the whole number that a text begins with; null if it begins with none.
+    fn parse_integer(
+        self,
+        value: &Value,
+        base: Option<&Value>,
+        fuel: &mut Fuel,
+    ) -> Result<Value, Error> {
+        let base = base.map_or(Some(10), Value::as_u64);
+        let Some(base) =
+            base.and_then(|base| u32::try_from(base).ok()).filter(|base| (2..=36).contains(base))
+        else {
+            let why = "the base of parseInt is a number from 2 to 36";
+            return Err(Error::Evaluation(why.to_owned()));
+        };
+        let text = match value {
+            Value::Number(number) if number.is_f64() => {
+                let float = number.as_f64().unwrap_or_default().trunc();
+                return Ok(value::number(float).unwrap_or(Value::Null));
+            }
+            Value::Number(_) => return Ok(value.clone()),
+            other => self.text_of(other)?.trim(),
+        };
+        fuel.read(text.len())?;
+        let (sign, digits) = match text.as_bytes().first() {
+            Some(b'-') => (-1, &text[1..]),
+            Some(b'+') => (1, &text[1..]),
+            _ => (1, text),
+        };
+        let end = digits.find(|char: char| !char.is_digit(base)).unwrap_or(digits.len());
+        let read = i64::from_str_radix(&digits[..end], base).ok();
+        Ok(read.map_or(Value::Null, |read| Value::from(sign * read)))
+    }
+
+    /// Reads the number that a text begins with; null if it begins with none.
+    fn parse_float(self, value: &Value, fuel: &mut Fuel) -> Result<Value, Error> {
+        if value.is_number() {
+            return Ok(value.clone());
+        }
+        let text = self.text_of(value)?.trim();
+        fuel.read(text.len())?;
+        let end = length_of_number(text.as_bytes());
+        Ok(text[..end].parse().ok().and_then(number).unwrap_or(Value::Null))
+    }
+}
+
+/// Returns the length of the number that a text begins with.
+fn length_of_number(text: &[u8]) -> usize {
+    let digits = |from: usize| {
+        text[from..]
+            .iter()
+            .position(|byte| !byte.is_ascii_digit())
+            .map_or(text.len(), |at| from + at)
+    };
+    let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
+    let mut end = digits(sign);
+    if text.get(end) == Some(&b'.') && digits(end + 1) > end + 1 {
+        end = digits(end + 1);
+    }
+    if end > sign && matches!(text.get(end), Some(b'e' | b'E')) {
+        let exponent = end + 1 + usize::from(matches!(text.get(end + 1), Some(b'-' | b'+')));
+        if exponent <= text.len() && digits(exponent) > exponent {
+            end = digits(exponent);
+        }
+    }
+    end
 }

@@ -7,28 +7,26 @@
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
+use std::slice::Iter;
 
-use serde_json::{Number, Value};
+use serde_json::{Map, Number, Value};
 
 use crate::expression::ast::{
-    ArgumentNode, ArithmeticOperator, ComparisonOperator, Expression, ExpressionNode, ItemNode,
-    Lambda, LogicOperator, PathAccess, PathStep, PrefixOperator, TextSpan,
+    ArgumentNode, ArithmeticOperator, ComparisonOperator, EntryNode, Expression, ExpressionNode,
+    ItemNode, Lambda, LambdaParameter, LogicOperator, PathAccess, PathStep, PrefixOperator,
+    TextSpan,
 };
 use crate::expression::call::BuiltinFunction;
-use crate::expression::environment::{ExpressionEnvironment, NameScope};
-use crate::expression::evaluate::collection::{elements_of, items, list, map};
-use crate::expression::evaluate::lambda::LambdaIteration;
+use crate::expression::diagnosis::Error;
+use crate::expression::environment::{ExpressionEnvironment, Fuel, LocalVariable, NameScope};
+use crate::expression::evaluate::block::LambdaIteration;
 pub(super) use crate::expression::evaluate::sort::sort;
-use crate::expression::flaw::Error;
-use crate::expression::fuel::Fuel;
 use crate::expression::method::{BuiltinMethod, EvaluatedArgument};
 use crate::expression::path::{STATE, index, member, part_of_answer};
-use crate::expression::value::{self, as_text, kind, truth, whole};
+use crate::expression::value;
+use crate::expression::value::{as_text, kind, truth, whole};
 
-mod binding;
 mod block;
-mod collection;
-mod lambda;
 mod sort;
 
 impl Expression {
@@ -430,4 +428,146 @@ pub(super) fn negate(operand: &Value) -> Result<Value, Error> {
     let exact = opposite.and_then(|whole| i64::try_from(whole).ok()).map(Value::from);
     let float = || value::number(-number.as_f64()?);
     exact.or_else(float).ok_or_else(|| error("the number is too large"))
+}
+
+// Binds the variables of a function with braces.
+
+impl LambdaParameter {
+    /// Adds its variables, which take the next names; a missing value is null.
+    fn bind_local<'value>(
+        &self,
+        given: Cow<'value, Value>,
+        names: &mut Iter<'value, String>,
+        locals: &mut Vec<LocalVariable<'value>>,
+        fuel: &mut Fuel,
+    ) -> Result<(), Error> {
+        fuel.spend(1)?;
+        match (self, given) {
+            (Self::Name, given) => locals.extend(names.next().map(|name| (name.as_str(), given))),
+            (Self::List(parts), Cow::Borrowed(Value::Array(list))) => {
+                for (place, part) in parts.iter().enumerate() {
+                    let given = list.get(place).unwrap_or(&Value::Null);
+                    part.bind_local(Cow::Borrowed(given), names, locals, fuel)?;
+                }
+            }
+            (Self::List(parts), Cow::Owned(Value::Array(mut list))) => {
+                for (place, part) in parts.iter().enumerate() {
+                    let given = list.get_mut(place).map(Value::take).unwrap_or_default();
+                    part.bind_local(Cow::Owned(given), names, locals, fuel)?;
+                }
+            }
+            (Self::Map(parts), Cow::Borrowed(Value::Object(map))) => {
+                for (key, part) in parts {
+                    let given = map.get(key).unwrap_or(&Value::Null);
+                    part.bind_local(Cow::Borrowed(given), names, locals, fuel)?;
+                }
+            }
+            (Self::Map(parts), Cow::Owned(Value::Object(map))) => {
+                for (key, part) in parts {
+                    let given = fuel.copy(map.get(key).unwrap_or(&Value::Null))?;
+                    part.bind_local(Cow::Owned(given), names, locals, fuel)?;
+                }
+            }
+            (Self::List(_), other) => return Err(is_no("a list for `[…]`", &other)),
+            (Self::Map(_), other) => return Err(is_no("a map for `{…}`", &other)),
+        }
+        Ok(())
+    }
+}
+
+fn is_no(takes: &str, given: &Value) -> Error {
+    Error::Evaluation(format!("a name takes {takes}, but got {}", kind(given)))
+}
+
+// Evaluates the elements of lists, the arguments of functions, and the entries of maps, with `...` among them.
+
+/// Makes a list.
+fn list<'value>(
+    elements: &'value [ItemNode],
+    environment: ExpressionEnvironment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> EvaluationResult<'value> {
+    let mut made = Vec::with_capacity(elements.len());
+    for element in items(elements, environment, fuel)? {
+        made.push(fuel.own(element)?);
+    }
+    fuel.made(Value::Array(made)).map(Cow::Owned)
+}
+
+/// Returns the values of elements or arguments, with those of `...` in their place.
+fn items<'value>(
+    items: &'value [ItemNode],
+    environment: ExpressionEnvironment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> Result<Vec<Cow<'value, Value>>, Error> {
+    let mut given = Vec::with_capacity(items.len());
+    for ItemNode { spread, node } in items {
+        let found = value(node, environment, fuel)?;
+        if *spread {
+            given.extend(elements_of(found, fuel)?.into_iter().map(Cow::Owned));
+            fuel.room(given.len())?;
+        } else {
+            given.push(found);
+        }
+    }
+    Ok(given)
+}
+
+/// Returns the elements of a value after `...`, which has to be a list.
+fn elements_of(whole: Cow<'_, Value>, fuel: &mut Fuel) -> Result<Vec<Value>, Error> {
+    match fuel.own(whole)? {
+        Value::Array(elements) => {
+            fuel.list(elements.len())?;
+            Ok(elements)
+        }
+        other => {
+            Err(Error::Evaluation(format!("`...` takes a list here, but got {}", kind(&other))))
+        }
+    }
+}
+
+/// Makes a map. A key that comes again replaces the value before it; `...null` adds nothing.
+fn map<'value>(
+    entries: &'value [EntryNode],
+    environment: ExpressionEnvironment<'_, 'value>,
+    fuel: &mut Fuel,
+) -> EvaluationResult<'value> {
+    let mut made = Map::new();
+    for entry in entries {
+        match entry {
+            EntryNode::Field(key, node) => {
+                let entry = value(node, environment, fuel)?;
+                made.insert(key.clone(), fuel.own(entry)?);
+            }
+            EntryNode::Computed(key, node) => {
+                let key = key_of(&*value(key, environment, fuel)?, fuel)?;
+                let entry = value(node, environment, fuel)?;
+                made.insert(key, fuel.own(entry)?);
+            }
+            EntryNode::Spread(node) => {
+                let whole = value(node, environment, fuel)?;
+                match fuel.own(whole)? {
+                    Value::Object(entries) => made.extend(entries),
+                    Value::Null => {}
+                    other => {
+                        let why = format!("`...` takes a map here, but got {}", kind(&other));
+                        return Err(Error::Evaluation(why));
+                    }
+                }
+                fuel.room(made.len())?;
+            }
+        }
+    }
+    fuel.made(Value::Object(made)).map(Cow::Owned)
+}
+
+/// Returns a computed key as text.
+fn key_of(key: &Value, fuel: &mut Fuel) -> Result<String, Error> {
+    match key {
+        key if let Some(text) = as_text(key) => fuel.text(text.len()).map(|()| text.to_owned()),
+        Value::Number(number) => Ok(number.to_string()),
+        other => {
+            Err(Error::Evaluation(format!("the key of a map is a text, but got {}", kind(other))))
+        }
+    }
 }

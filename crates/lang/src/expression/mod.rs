@@ -8,29 +8,22 @@
 //!
 //! A text of a graph is filled by a [`ValueTemplate`]. `$${` in it stands for `${`.
 
-mod argument;
 mod ast;
 mod call;
 mod diagnosis;
 mod environment;
 mod evaluate;
-mod flaw;
-mod fuel;
 mod method;
 mod parse;
 mod path;
-mod reads;
 mod template;
-mod token;
 mod value;
 
 pub use ast::Expression;
 pub use call::function_names;
-pub use environment::NameScope;
-pub use flaw::{Error, SyntaxError};
-pub use fuel::Fuel;
+pub use diagnosis::{Error, SyntaxError};
+pub use environment::{Fuel, NameScope, PathRead};
 pub use method::method_names;
-pub use reads::PathRead;
 pub use template::ValueTemplate;
 pub use value::{COMMAND_RESULT, as_text, same, text, truth};
 

@@ -7,22 +7,31 @@
 //! expression. The grammar does not get beyond that.
 
 use std::borrow::Cow;
+use std::iter::Peekable;
 use std::sync::Arc;
+use std::vec::IntoIter;
 
 use grammar::{Grammar, Rule};
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
 use serde_json::Value;
 
-use crate::expression::ast::{Expression, ExpressionNode, PrefixOperator, TextSpan};
-use crate::expression::diagnosis::diagnose;
-use crate::expression::flaw::SyntaxError;
-use crate::expression::token;
+use crate::diagnostic::closest;
+use crate::expression::ast::{
+    ArgumentNode, ArithmeticOperator, ComparisonOperator, Expression, ExpressionNode, ItemNode,
+    Lambda, LambdaBody, LambdaParameter, LogicOperator, PathAccess, PathStep, PrefixOperator,
+    Statement, TextSpan,
+};
+use crate::expression::call::{BuiltinFunction, NAMESPACES, function_names};
+use crate::expression::diagnosis;
+use crate::expression::diagnosis::{SyntaxError, diagnose};
+use crate::expression::method::{BuiltinMethod, method_names, wrong_number};
+use crate::expression::parse::collection::inside;
+use crate::expression::parse::statement::{LocalNames, block, parameter};
+use crate::expression::value::refusal;
 
 mod collection;
-mod row;
 mod statement;
-mod steps;
 
 /// The code that pest generates. Only this file and the two below it use it.
 mod grammar {
@@ -43,7 +52,7 @@ impl Expression {
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         let text = &*without_comments(text);
         Self::parse_exactly(text).or_else(|flaw| {
-            let once = token::with_single_backslashes(text);
+            let once = diagnosis::with_single_backslashes(text);
             once.and_then(|once| Self::parse_exactly(&once).ok()).ok_or(flaw)
         })
     }
@@ -97,7 +106,7 @@ fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let mut parts = Vec::new();
     for part in piece.into_inner() {
         match part.as_rule() {
-            Rule::row => parts.push(row::node(part)?),
+            Rule::row => parts.push(row_node(part)?),
             Rule::expression => parts.push(expression(part)?),
             _ => {}
         }
@@ -134,7 +143,7 @@ fn operand_of(pieces: Vec<RulePair<'_>>, whole: TextSpan) -> Result<ExpressionNo
         });
     }
     let Some(base) = rest.next() else { return Err(SyntaxError::syntax(whole.start, "no value")) };
-    let operand = steps::node(base, rest)?;
+    let operand = node(base, rest)?;
     if prefixes.is_empty() {
         return Ok(operand);
     }
@@ -146,7 +155,7 @@ fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let start = piece.as_span().start();
     let text = piece.as_str();
     match piece.as_rule() {
-        Rule::number => token::number(text)
+        Rule::number => diagnosis::number(text)
             .map(ExpressionNode::literal)
             .ok_or_else(|| SyntaxError::syntax(start, "the number is too large")),
         Rule::string => collection::quoted_text(&piece),
@@ -173,7 +182,8 @@ fn expressions(piece: RulePair<'_>) -> impl Iterator<Item = RulePair<'_>> {
 }
 
 fn quoted(piece: &RulePair<'_>) -> Result<String, SyntaxError> {
-    token::string(piece.as_str()).map_err(|why| SyntaxError::syntax(piece.as_span().start(), why))
+    diagnosis::string(piece.as_str())
+        .map_err(|why| SyntaxError::syntax(piece.as_span().start(), why))
 }
 
 /// The longest expression, in bytes.
@@ -314,4 +324,362 @@ impl<'text> ExpressionScanner<'text> {
             self.at += 1;
         }
     }
+}
+
+// Reads a row of values with operators between them, by precedence.
+
+/// An operator by its kind.
+#[derive(Debug, Clone, Copy)]
+enum BinaryOperator {
+    Logic(LogicOperator),
+    Comparison(ComparisonOperator),
+    Arithmetic(ArithmeticOperator),
+}
+
+/// An operator and its byte offset.
+type LocatedOperator = (BinaryOperator, usize);
+
+/// The number of precedence levels; level 0 binds least.
+const LEVELS: usize = 5;
+
+impl BinaryOperator {
+    fn from_text(text: &str) -> Self {
+        match text {
+            "||" => Self::Logic(LogicOperator::Or),
+            "??" => Self::Logic(LogicOperator::IfNull),
+            "&&" => Self::Logic(LogicOperator::And),
+            "===" | "==" => Self::Comparison(ComparisonOperator::Equal),
+            "!==" | "!=" => Self::Comparison(ComparisonOperator::Different),
+            "<=" => Self::Comparison(ComparisonOperator::AtMost),
+            ">=" => Self::Comparison(ComparisonOperator::AtLeast),
+            "<" => Self::Comparison(ComparisonOperator::Less),
+            ">" => Self::Comparison(ComparisonOperator::Greater),
+            "+" => Self::Arithmetic(ArithmeticOperator::Add),
+            "-" => Self::Arithmetic(ArithmeticOperator::Subtract),
+            "*" => Self::Arithmetic(ArithmeticOperator::Multiply),
+            "/" => Self::Arithmetic(ArithmeticOperator::Divide),
+            _ => Self::Arithmetic(ArithmeticOperator::Remainder),
+        }
+    }
+
+    fn level(self) -> usize {
+        match self {
+            Self::Logic(LogicOperator::Or | LogicOperator::IfNull) => 0,
+            Self::Logic(LogicOperator::And) => 1,
+            Self::Comparison(_) => 2,
+            Self::Arithmetic(ArithmeticOperator::Add | ArithmeticOperator::Subtract) => 3,
+            Self::Arithmetic(_) => 4,
+        }
+    }
+}
+
+/// A value of the row and its span.
+type LocatedOperand = (ExpressionNode, TextSpan);
+
+/// The part of a row after its first value.
+type OperatorTail = Vec<(LocatedOperator, LocatedOperand)>;
+
+/// Reads the row as one value.
+fn row_node(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
+    let start = piece.as_span().start();
+    let mut members = Vec::new();
+    let mut between = Vec::new();
+    for part in piece.into_inner() {
+        if part.as_rule() == Rule::operator {
+            between.push((BinaryOperator::from_text(part.as_str()), part.as_span().start()));
+        } else {
+            let place = span(&part);
+            members.push((operand(part)?, place));
+        }
+    }
+    let mut members = members.into_iter();
+    let first = members.next().ok_or_else(|| SyntaxError::syntax(start, "no value"))?;
+    let rest = between.into_iter().zip(members).collect();
+    join(first, rest, 0).map(|(node, _)| node)
+}
+
+/// Splits the row at the operators of a level, and joins the parts between them first.
+fn join(
+    first: LocatedOperand,
+    rest: OperatorTail,
+    level: usize,
+) -> Result<LocatedOperand, SyntaxError> {
+    if rest.is_empty() || level == LEVELS {
+        return Ok(first);
+    }
+    let mut parts = vec![(None, first, OperatorTail::new())];
+    for (between, member) in rest {
+        match parts.last_mut() {
+            Some((_, _, tail)) if between.0.level() > level => tail.push((between, member)),
+            _ => parts.push((Some(between), member, OperatorTail::new())),
+        }
+    }
+    let mut joined = Vec::with_capacity(parts.len());
+    for (between, first, rest) in parts {
+        joined.push((between, join(first, rest, level + 1)?));
+    }
+    let mut joined = joined.into_iter();
+    let Some((_, first)) = joined.next() else { return Err(SyntaxError::syntax(0, "no value")) };
+    let rest = joined.filter_map(|(between, member)| Some((between?, member))).collect();
+    together(first, rest)
+}
+
+/// Joins values with operators of one level between them.
+fn together(first: LocatedOperand, rest: OperatorTail) -> Result<LocatedOperand, SyntaxError> {
+    let Some(end) = rest.last().map(|(_, (_, place))| place.end) else { return Ok(first) };
+    let (first, TextSpan { start, .. }) = first;
+    let span = TextSpan { start, end };
+    let first = Box::new(first);
+    let mut logic = Vec::new();
+    let mut arithmetic = Vec::new();
+    let mut comparison = None;
+    for ((operator, at), (node, _)) in rest {
+        match operator {
+            BinaryOperator::Logic(operator) => logic.push((operator, node)),
+            BinaryOperator::Arithmetic(operator) => arithmetic.push((operator, node)),
+            BinaryOperator::Comparison(_) if comparison.is_some() => {
+                let why =
+                    "comparisons cannot be chained; join them with &&, as in `a < b && b < c`";
+                return Err(SyntaxError::syntax(at, why));
+            }
+            BinaryOperator::Comparison(operator) => comparison = Some((operator, node)),
+        }
+    }
+    let node = if let Some((comparison, right)) = comparison {
+        ExpressionNode::Comparison { comparison, sides: Box::new((*first, right)), span }
+    } else if logic.is_empty() {
+        ExpressionNode::Arithmetic { first, rest: arithmetic, span }
+    } else {
+        ExpressionNode::Logic { first, rest: logic }
+    };
+    Ok((node, span))
+}
+
+// Reads a value and the steps into it: members, indices, calls.
+
+type RemainingPairs<'text> = Peekable<IntoIter<RulePair<'text>>>;
+
+/// Reads the value with its steps.
+fn node<'text>(
+    base: RulePair<'text>,
+    mut rest: RemainingPairs<'text>,
+) -> Result<ExpressionNode, SyntaxError> {
+    let start = base.as_span().start();
+    let base = match called(&base, &mut rest)? {
+        Some(call) => call,
+        None => primary(base)?,
+    };
+    let mut steps = Vec::new();
+    while let Some(piece) = rest.next() {
+        steps.push(step(start, piece, &mut rest)?);
+    }
+    if steps.is_empty() {
+        return Ok(base);
+    }
+    Ok(ExpressionNode::Path { base: Box::new(base), steps })
+}
+
+/// Reads the call of a function, if the row begins with one: `name(…)` or `Object.name(…)`.
+fn called<'text>(
+    base: &RulePair<'text>,
+    rest: &mut RemainingPairs<'text>,
+) -> Result<Option<ExpressionNode>, SyntaxError> {
+    if base.as_rule() != Rule::name {
+        return Ok(None);
+    }
+    let mut name = base.as_str().to_owned();
+    let is_namespace = NAMESPACES.contains(&name.as_str());
+    let mut ahead = rest.clone();
+    if let Some(member) = ahead.next_if(|next| is_namespace && next.as_rule() == Rule::member) {
+        name = format!("{name}.{}", last_name(member));
+    }
+    let Some(call) = ahead.next_if(|next| next.as_rule() == Rule::call) else { return Ok(None) };
+    *rest = ahead;
+    let start = base.as_span().start();
+    let function =
+        BuiltinFunction::from_name(&name).ok_or_else(|| unknown_function(start, &name))?;
+    let span = TextSpan { start, end: span(&call).end };
+    let mut given = Vec::new();
+    let mut is_fixed = true;
+    for argument in arguments(call)? {
+        match argument {
+            ArgumentNode::Value(node) => given.push(ItemNode { spread: false, node }),
+            ArgumentNode::Spread(node) => {
+                is_fixed = false;
+                given.push(ItemNode { spread: true, node });
+            }
+            ArgumentNode::Lambda(_) | ArgumentNode::Pattern(_) => {
+                return Err(SyntaxError::syntax(
+                    start,
+                    format!("{name} does not take a function or pattern"),
+                ));
+            }
+        }
+    }
+    let (least, most) = function.arity();
+    if is_fixed && !(least..=most).contains(&given.len()) {
+        return Err(SyntaxError::syntax(start, wrong_number(&name, least, most, given.len())));
+    }
+    Ok(Some(ExpressionNode::Call { function, arguments: given, span }))
+}
+
+fn unknown_function(start: usize, name: &str) -> SyntaxError {
+    let ways = function_names().chain(method_names());
+    let hint = match closest(name, ways) {
+        Some(method) if BuiltinMethod::from_name(method).is_some() => {
+            format!("{method} is a method: write `x.{method}(…)`")
+        }
+        Some(function) => format!("did you mean {function}?"),
+        None => format!("there are {}", list(function_names())),
+    };
+    SyntaxError::unknown(start, format!("unknown function {name}; {hint}"))
+}
+
+fn unknown_method(start: usize, name: &str) -> SyntaxError {
+    let hint = match (BuiltinFunction::from_name(name), closest(name, method_names())) {
+        _ if name == "test" => "write `text.match(/…/)`".to_owned(),
+        _ if name == "push" => "write `list.concat([x])`".to_owned(),
+        _ if name == "length" => "write `.length` without brackets".to_owned(),
+        (Some(_), _) => format!("it is a function: write `{name}(…)`"),
+        (None, Some(method)) => format!("did you mean {method}?"),
+        (None, None) => format!("there are {}", list(method_names())),
+    };
+    SyntaxError::unknown(start, format!("unknown method {name}; {hint}"))
+}
+
+fn list(names: impl Iterator<Item = &'static str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// Returns the name at the end of a piece, after its dot.
+fn last_name(piece: RulePair<'_>) -> &str {
+    piece.into_inner().last().map_or("", |name| name.as_str())
+}
+
+/// Reads one step; `start` is the offset of the whole path.
+fn step<'text>(
+    start: usize,
+    piece: RulePair<'text>,
+    rest: &mut RemainingPairs<'text>,
+) -> Result<PathStep, SyntaxError> {
+    let optional = piece.as_rule() == Rule::optional;
+    let whole = TextSpan { start, end: span(&piece).end };
+    let place = piece.as_span().start();
+    let indexed = |piece: RulePair<'_>| {
+        let index = expressions(piece).next();
+        index.map_or_else(|| Err(SyntaxError::syntax(place, "no value")), expression)
+    };
+    match piece.as_rule() {
+        Rule::index => Ok(PathStep { optional, take: PathAccess::Index(indexed(piece)?, whole) }),
+        Rule::call => {
+            let why = "only functions and methods by their names can be called";
+            Err(SyntaxError::syntax(place, why))
+        }
+        _ => {
+            let Some(last) = piece.into_inner().last() else {
+                return Err(SyntaxError::syntax(place, "no name"));
+            };
+            let take = if last.as_rule() == Rule::index {
+                PathAccess::Index(indexed(last)?, whole)
+            } else if let Some(call) = rest.next_if(|next| next.as_rule() == Rule::call) {
+                method(start, &last, call)?
+            } else {
+                PathAccess::Member(last.as_str().to_owned())
+            };
+            Ok(PathStep { optional, take })
+        }
+    }
+}
+
+fn method(
+    start: usize,
+    name: &RulePair<'_>,
+    call: RulePair<'_>,
+) -> Result<PathAccess, SyntaxError> {
+    let (at, name) = (name.as_span().start(), name.as_str());
+    let method = BuiltinMethod::from_name(name).ok_or_else(|| unknown_method(at, name))?;
+    let span = TextSpan { start, end: span(&call).end };
+    let arguments = arguments(call)?;
+    let (least, most) = method.arity();
+    let is_fixed = !arguments.iter().any(|given| matches!(given, ArgumentNode::Spread(_)));
+    if is_fixed && !(least..=most).contains(&arguments.len()) {
+        return Err(SyntaxError::syntax(at, wrong_number(name, least, most, arguments.len())));
+    }
+    let mut given = arguments.iter().enumerate();
+    match given.find_map(|(place, argument)| refusal(method, place, argument)) {
+        Some(why) => Err(SyntaxError::syntax(at, why)),
+        None => Ok(PathAccess::Method { method, arguments, span }),
+    }
+}
+
+fn arguments(call: RulePair<'_>) -> Result<Vec<ArgumentNode>, SyntaxError> {
+    let mut arguments = Vec::new();
+    for piece in call.into_inner() {
+        match piece.as_rule() {
+            Rule::lambda => arguments.push(ArgumentNode::Lambda(lambda(piece)?)),
+            Rule::spread => arguments.push(ArgumentNode::Spread(inside(piece)?)),
+            Rule::regex => arguments.push(pattern(piece)?),
+            Rule::expression => arguments.push(match expression(piece)? {
+                ExpressionNode::Name(name) if name == "Boolean" => ArgumentNode::Lambda(boolean()),
+                node => ArgumentNode::Value(node),
+            }),
+            _ => {}
+        }
+    }
+    Ok(arguments)
+}
+
+fn lambda(piece: RulePair<'_>) -> Result<Lambda, SyntaxError> {
+    let place = piece.as_span().start();
+    let (mut parameters, mut names) = (Vec::new(), Vec::new());
+    for part in piece.into_inner() {
+        match part.as_rule() {
+            Rule::name | Rule::list_parameter | Rule::map_parameter => {
+                parameters.push(parameter(part, &mut names)?);
+            }
+            Rule::expression => {
+                let body = LambdaBody::Expression(expression(part)?);
+                return Ok(Lambda { parameters, names, body });
+            }
+            Rule::block => {
+                let mut locals = LocalNames::of(&names);
+                let end = part.as_span().end().saturating_sub(1);
+                let statements = block(part, &mut locals)?;
+                locals.refuse_lost_changes(&statements)?;
+                if !statements.iter().any(Statement::returns) {
+                    let why =
+                        "the function ends here without a value; `return` one, as in `return acc;`";
+                    return Err(SyntaxError::syntax(end, why));
+                }
+                return Ok(Lambda { parameters, names, body: LambdaBody::Block(statements) });
+            }
+            _ => {}
+        }
+    }
+    Err(SyntaxError::syntax(place, "the function has no body"))
+}
+
+/// Returns the function for `Boolean` as an argument: `x => !!x`.
+fn boolean() -> Lambda {
+    let parameter = "x".to_owned();
+    let operand = Box::new(ExpressionNode::Name(parameter.clone()));
+    let prefixes = vec![PrefixOperator::Not, PrefixOperator::Not];
+    let body = ExpressionNode::Prefixed { prefixes, operand, span: TextSpan { start: 0, end: 0 } };
+    let body = LambdaBody::Expression(body);
+    Lambda { parameters: vec![LambdaParameter::Name], names: vec![parameter], body }
+}
+
+fn pattern(piece: RulePair<'_>) -> Result<ArgumentNode, SyntaxError> {
+    let place = piece.as_span().start();
+    let (mut pattern, mut flags) = ("", "");
+    for part in piece.into_inner() {
+        match part.as_rule() {
+            Rule::pattern => pattern = part.as_str(),
+            Rule::flags => flags = part.as_str(),
+            _ => {}
+        }
+    }
+    let pattern =
+        diagnosis::pattern(pattern, flags).map_err(|why| SyntaxError::syntax(place, why))?;
+    Ok(ArgumentNode::Pattern(pattern))
 }

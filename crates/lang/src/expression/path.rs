@@ -5,9 +5,8 @@ use std::borrow::Cow;
 use serde_json::Value;
 
 use super::ast::{Expression, ExpressionNode, PathAccess, PathStep, PrefixOperator};
-use super::environment::NameScope;
-use super::flaw::Error;
-use super::fuel::Fuel;
+use super::diagnosis::Error;
+use super::environment::{Fuel, NameScope};
 use super::value::{self, as_text, kind, place};
 use raymond_model::question::raw_part;
 

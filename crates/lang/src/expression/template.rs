@@ -8,11 +8,9 @@ use memchr::memmem;
 use serde_json::{Map, Value};
 
 use super::ast::Expression;
-use super::environment::NameScope;
-use super::flaw::{Error, SyntaxError};
-use super::fuel::Fuel;
+use super::diagnosis::{Error, SyntaxError};
+use super::environment::{Fuel, NameScope, PathRead};
 use super::path::PlainPath;
-use super::reads::PathRead;
 use super::value::text;
 use crate::expression::parse::end_of_reference;
 

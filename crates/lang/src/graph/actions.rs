@@ -11,7 +11,7 @@ use super::parameters::GivenParameters;
 use super::reader::GraphReader;
 use super::vocabulary::TypeRole;
 use crate::expression::ValueTemplate;
-use crate::yaml::content::{YamlContent, YamlEntry, YamlValue};
+use crate::yaml::{YamlContent, YamlEntry, YamlValue};
 
 impl GraphReader<'_> {
     /// Reads several consequences; `None` if one is wrong.

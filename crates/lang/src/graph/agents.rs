@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use crate::diagnostic::quoted;
 use crate::expression::{Fuel, NameScope, ValueTemplate};
 use crate::graph::checked_graph::{
     ActionKind, AgentSpawn, Graph, GraphAction, GraphNode, ReferenceNode, ReferenceText, SpawnTask,
@@ -14,10 +15,9 @@ use crate::graph::checked_graph::{
 use crate::graph::companions::{section, titles};
 use crate::graph::contract;
 use crate::graph::parameters::GivenParameters;
-use crate::graph::profile::GraphProfile;
+use crate::graph::read::GraphProfile;
 use crate::graph::reader::GraphReader;
-use crate::report::quoted;
-use crate::yaml::content::{YamlContent, YamlValue};
+use crate::yaml::{YamlContent, YamlValue};
 use raymond_model::id::StateName;
 
 /// The largest total size of a graph's documents, in bytes.

@@ -3,8 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::checked_graph::{Graph, GraphNode, SpawnTask};
-use super::profile::GraphProfile;
-use super::read::read;
+use super::read::{GraphProfile, read};
 use super::vocabulary::GraphVocabulary;
 use crate::graph::agents::{literal, tasks};
 use crate::program;

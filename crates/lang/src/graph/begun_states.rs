@@ -2,11 +2,11 @@
 //!
 //! The options of the agent that begins in a graph: its worktree, and the hosts that it may live on.
 
+use crate::diagnostic::quoted;
 use crate::graph::reader::GraphReader;
-use crate::report::quoted;
 use crate::source::{WorkflowSource, is_state};
-use crate::yaml::content::{YamlContent, YamlValue};
 use crate::yaml::tree::{self, YamlFileKind};
+use crate::yaml::{YamlContent, YamlValue};
 use raymond_model::agent::AgentOptions;
 use raymond_model::host::HostLabel;
 use raymond_model::id::{Folder, StateName};

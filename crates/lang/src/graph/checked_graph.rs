@@ -2,26 +2,20 @@
 //!
 //! Every name in it is resolved and every text with `${…}` is parsed, so only values can cause errors when it runs.
 
-mod act;
-mod condition;
-mod needs;
-mod parallel;
-
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use raymond_model::join::Join;
+use raymond_model::model::ModelName;
+use raymond_model::operation::RecoveryClass;
+use raymond_model::turn_options::TurnOptions;
 use serde_json::{Map, Value};
 
 use crate::expression::{Expression, ValueTemplate};
+use crate::graph::interpreter::{ActionOutcome, GraphInterpreter};
 use crate::output::OutputSchema;
+use crate::position::SourcePlace;
 use crate::turn_options::OptionPlaces;
-use raymond_model::model::ModelName;
-use raymond_model::turn_options::TurnOptions;
-
-pub(super) use self::act::PackPerform;
-pub use self::act::{ActionKind, AgentSpawn, GraphAction, LogEntryKind, PackAct, SpawnTask};
-pub use self::condition::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
-pub use self::parallel::{ParallelAgents, ParallelBranch, ParallelNode};
 
 /// The name of a node or an ending.
 pub type GraphNodeName = Arc<str>;
@@ -227,4 +221,447 @@ pub struct GraphEnding {
     pub delegate: Option<ValueTemplate>,
     /// The code of an error.
     pub code: Option<ValueTemplate>,
+}
+
+// Consequences.
+
+/// A consequence.
+#[derive(Debug, Clone)]
+pub struct GraphAction {
+    /// Its type, as it is written.
+    pub kind: String,
+    /// Its effect.
+    pub act: ActionKind,
+}
+
+/// The effect of a consequence.
+#[derive(Debug, Clone)]
+pub enum ActionKind {
+    /// `set_flag`
+    SetFlag {
+        /// The flag.
+        flag: ValueTemplate,
+        /// The value, true or false.
+        value: ValueTemplate,
+    },
+    /// `set_state`
+    SetState {
+        /// The field's path.
+        field: ValueTemplate,
+        /// The new value.
+        value: ValueTemplate,
+    },
+    /// `append_state`
+    AppendState {
+        /// The path of a list; a null or missing one counts as empty.
+        field: ValueTemplate,
+        /// The value to append.
+        value: ValueTemplate,
+    },
+    /// `clear_state`
+    ClearState {
+        /// The field's path.
+        field: ValueTemplate,
+    },
+    /// `merge_state`
+    MergeState {
+        /// The path of a map; null counts as an empty one.
+        field: ValueTemplate,
+        /// A map.
+        value: ValueTemplate,
+    },
+    /// `evaluate`
+    Evaluate {
+        /// The expression.
+        expression: Expression,
+        /// The flag that is set to the truth of the value.
+        set_flag: ValueTemplate,
+    },
+    /// `compute`
+    Compute {
+        /// The expression.
+        expression: Expression,
+        /// The path it is stored at.
+        store: ValueTemplate,
+    },
+    /// `compute` of comments: Claude Code is asked for the value that they describe.
+    Prose {
+        /// The description.
+        task: ValueTemplate,
+        /// The path it is stored at.
+        store: ValueTemplate,
+    },
+    /// `display_message`
+    DisplayMessage {
+        /// The text.
+        message: ValueTemplate,
+    },
+    /// `display_table`
+    DisplayTable {
+        /// The title above the table.
+        title: Option<ValueTemplate>,
+        /// The names of the columns.
+        headers: ValueTemplate,
+        /// A list of lists.
+        rows: ValueTemplate,
+    },
+    /// `create_checkpoint`
+    CreateCheckpoint {
+        /// Its name.
+        name: ValueTemplate,
+    },
+    /// `rollback_checkpoint`
+    RollbackCheckpoint {
+        /// Its name.
+        name: ValueTemplate,
+    },
+    /// `set_timestamp`
+    SetTimestamp {
+        /// The path of the text.
+        store: ValueTemplate,
+        /// The form of the time, such as `YYYY-MM-DD`; ISO 8601 without one.
+        format: Option<ValueTemplate>,
+    },
+    /// `evaluate_keywords`
+    Keywords {
+        /// The text.
+        input: ValueTemplate,
+        /// The keywords of each set, a list, in the order in which they are tried.
+        sets: Vec<(String, ValueTemplate)>,
+        /// The path of the name of the first set that has a keyword in the text.
+        store: ValueTemplate,
+    },
+    /// `init_log`, `log_event` and their like.
+    Log {
+        /// The kind of entry.
+        entry: LogEntryKind,
+        /// Its parameters, a map.
+        parameters: ValueTemplate,
+        /// The path of the log, where a new one begins.
+        store: Option<ValueTemplate>,
+    },
+    /// `write_log`
+    WriteLog {
+        /// Its parameters, a map.
+        parameters: ValueTemplate,
+    },
+    /// `display`, but for a table.
+    Display {
+        /// The title above it.
+        title: Option<ValueTemplate>,
+        /// A text, or a value that is shown as JSON.
+        content: ValueTemplate,
+        /// True if a text is shown as JSON, too.
+        json: bool,
+    },
+    /// `compute_hash` of a value.
+    HashValue {
+        /// The value.
+        content: ValueTemplate,
+        /// The path it is stored at.
+        store: ValueTemplate,
+    },
+    /// `compute_hash`
+    ComputeHash {
+        /// The path of a value.
+        from: ValueTemplate,
+        /// The path it is stored at.
+        store: ValueTemplate,
+    },
+    /// `invoke_pattern`, `invoke_skill`
+    Reference {
+        /// The document or skill.
+        reference: ReferenceNode,
+        /// The path for its result; without a path it is merged into `computed`.
+        store: Option<ValueTemplate>,
+    },
+    /// `spawn_agent`
+    Spawn(AgentSpawn),
+    /// `spawn_agents_parallel`
+    SpawnParallel(ParallelAgents),
+    /// `foreach`
+    ForEach {
+        /// A list.
+        items: ValueTemplate,
+        /// The name of the current item, `item` by default.
+        name: String,
+        /// The actions for each item.
+        actions: Vec<GraphAction>,
+    },
+    /// A consequence of a pack.
+    Pack(PackAct),
+    /// All others: an operation on the world.
+    World {
+        /// The operation.
+        work: OperationTemplate,
+        /// The path that the answer is stored at.
+        store: Option<ValueTemplate>,
+        /// The prompt for Claude Code about the answer, if a `web_fetch` has one.
+        prompt: Option<ValueTemplate>,
+    },
+}
+
+/// The kind of an entry of a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LogEntryKind {
+    /// `init_log`: the beginning.
+    Begin,
+    /// `log_node` and its like: an entry of this list.
+    In(&'static str),
+    /// `log_entry`: by its level a warning, an error or an event.
+    ByLevel,
+    /// `finalize_log`: the end.
+    End,
+}
+
+/// A consequence that only its pack knows.
+#[derive(Debug, Clone)]
+pub struct PackAct {
+    /// The function that has it.
+    pub(in crate::graph) perform: PackPerform,
+    /// What it is performed on: its parameters, a map, or one of them.
+    pub(in crate::graph) given: ValueTemplate,
+    /// The path that its result is stored at.
+    pub(in crate::graph) store: Option<ValueTemplate>,
+}
+
+/// Performs a consequence of a pack.
+pub(in crate::graph) type PackPerform =
+    fn(&mut GraphInterpreter<'_>, &PackAct) -> Result<ActionOutcome, String>;
+
+/// A further agent.
+#[derive(Debug, Clone)]
+pub struct AgentSpawn {
+    /// Its task.
+    pub task: SpawnTask,
+    /// The path for its result, or for its id if it runs in the background.
+    pub store: Option<ValueTemplate>,
+    /// A boolean: true if the graph continues without waiting for it.
+    pub background: Option<ValueTemplate>,
+}
+
+/// The task of a further agent.
+#[derive(Debug, Clone)]
+pub enum SpawnTask {
+    /// A prompt in the graph itself.
+    Prompt {
+        /// The kind of agent, as Claude Code knows it.
+        kind: Option<ValueTemplate>,
+        /// The prompt.
+        prompt: ValueTemplate,
+    },
+    /// A state of the scope, or of a folder in it: a prompt or a graph.
+    State {
+        /// The folder below the scope; `None` is the scope itself.
+        folder: Option<ValueTemplate>,
+        /// The file; `None` is the folder's first state.
+        state: Option<ValueTemplate>,
+        /// A map: values for the placeholders.
+        variables: ValueTemplate,
+    },
+}
+
+// Preconditions, and operations on the world.
+
+/// A precondition: it holds or not, and changes nothing.
+#[derive(Debug, Clone)]
+pub struct GraphCondition {
+    /// Its type, as it is written.
+    pub kind: String,
+    /// The test.
+    pub test: ConditionTest,
+    /// The message for people when it does not hold.
+    pub error_message: Option<ValueTemplate>,
+}
+
+/// The test of a precondition.
+#[derive(Debug, Clone)]
+pub enum ConditionTest {
+    /// `flag_set`, `flag_not_set`: a flag is, or is not, `true`.
+    Flag {
+        /// The flag.
+        flag: ValueTemplate,
+        /// True if the flag has to be `true`.
+        set: bool,
+    },
+    /// `state_equals`: a field has a value.
+    Equals {
+        /// The field's path.
+        field: ValueTemplate,
+        /// The value.
+        value: ValueTemplate,
+    },
+    /// `state_is_null`, `state_not_null`: a missing field is null.
+    Null {
+        /// The field's path.
+        field: ValueTemplate,
+        /// True if the field has to be null.
+        null: bool,
+    },
+    /// `count_equals`, `count_above`, `count_below`: the number of elements in a list, a map or a text.
+    Count {
+        /// The field's path.
+        field: ValueTemplate,
+        /// The comparison with the other number.
+        compare: NumberComparison,
+        /// The other number.
+        number: ValueTemplate,
+    },
+    /// `fetch_succeeded`: the status of a fetched page is between 200 and 299.
+    FetchSucceeded {
+        /// The field's path.
+        from: ValueTemplate,
+    },
+    /// `fetch_returned_content`: the content of a fetched page is not empty.
+    FetchReturnedContent {
+        /// The field's path.
+        from: ValueTemplate,
+    },
+    /// `all_of`.
+    All(Vec<GraphCondition>),
+    /// `any_of`.
+    Any(Vec<GraphCondition>),
+    /// `none_of`.
+    None(Vec<GraphCondition>),
+    /// `evaluate_expression`.
+    Expression(Expression),
+    /// All others: an operation on the world.
+    World(OperationTemplate),
+}
+
+/// A comparison of two numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NumberComparison {
+    /// They are equal.
+    Equal,
+    /// The first is greater.
+    Above,
+    /// The first is smaller.
+    Below,
+}
+
+/// An operation on the world before its parameters are filled.
+#[derive(Debug, Clone)]
+pub struct OperationTemplate {
+    /// The type of [`Operation`](raymond_model::operation::Operation), or one a program has added.
+    pub kind: String,
+    /// The recovery class, if a program has added it.
+    pub own: Option<RecoveryClass>,
+    /// Its parameters, a map.
+    pub parameters: ValueTemplate,
+    /// The place of its type.
+    pub at: SourcePlace,
+    /// The parameter that names its subject, as it is written; empty if it has none.
+    pub subject: String,
+    /// The path of the file that it is about, as it is written; empty if it names none.
+    pub path: String,
+}
+
+// The needs of a graph besides itself: Claude Code, further agents.
+
+impl Graph {
+    /// Returns whether one of its nodes starts a further agent in a state of its own, which may ask people.
+    pub fn starts_agents(&self) -> bool {
+        let starts = |act: &ActionKind| {
+            matches!(act, ActionKind::Spawn(AgentSpawn { task: SpawnTask::State { .. }, .. }))
+        };
+        let has_state = |node: &GraphNode| match node {
+            GraphNode::Parallel(node) => {
+                node.branches.iter().any(|one| matches!(one.task, SpawnTask::State { .. }))
+            }
+            _ => false,
+        };
+        self.nodes.values().any(|node| node.has_act(starts) || has_state(node))
+    }
+}
+
+impl GraphNode {
+    /// Returns whether it has Claude turns of its own. The turns of an agent that it starts in a state do
+    /// not count.
+    pub fn asks_claude(&self) -> bool {
+        let asks = |act: &ActionKind| {
+            matches!(
+                act,
+                ActionKind::Reference { .. }
+                    | ActionKind::Prose { .. }
+                    | ActionKind::Spawn(AgentSpawn { task: SpawnTask::Prompt { .. }, .. })
+                    | ActionKind::SpawnParallel(_)
+                    | ActionKind::World { prompt: Some(_), .. }
+            )
+        };
+        let prompts = |node: &ParallelNode| {
+            node.branches.iter().any(|one| matches!(one.task, SpawnTask::Prompt { .. }))
+        };
+        match self {
+            Self::Reference { .. } => true,
+            Self::Parallel(node) => prompts(node),
+            Self::Action { .. }
+            | Self::Conditional { .. }
+            | Self::UserPrompt(_)
+            | Self::ValidationGate { .. } => self.has_act(asks),
+        }
+    }
+
+    /// Returns whether `is` is true of one of its consequences.
+    fn has_act(&self, is: impl Fn(&ActionKind) -> bool + Copy) -> bool {
+        match self {
+            Self::Action { actions, .. } => actions.iter().any(|action| action.has_act(is)),
+            Self::UserPrompt(prompt) => {
+                let mut actions = prompt.responses.values().flat_map(|one| &one.consequence);
+                actions.any(|action| action.has_act(is))
+            }
+            Self::Conditional { .. }
+            | Self::ValidationGate { .. }
+            | Self::Parallel(_)
+            | Self::Reference { .. } => false,
+        }
+    }
+}
+
+impl GraphAction {
+    fn has_act(&self, is: impl Fn(&ActionKind) -> bool + Copy) -> bool {
+        match &self.act {
+            ActionKind::ForEach { actions, .. } => actions.iter().any(|action| action.has_act(is)),
+            act => is(act),
+        }
+    }
+}
+
+// Agents that work at the same time, and the join that waits for them.
+
+/// A node whose branches work at the same time.
+#[derive(Debug, Clone)]
+pub struct ParallelNode {
+    /// The branches, in order.
+    pub branches: Vec<ParallelBranch>,
+    /// The join that waits for them.
+    pub join: Join,
+    /// The next node when the join is met.
+    pub on_success: GraphNodeName,
+    /// The next node when it is not.
+    pub on_failure: GraphNodeName,
+}
+
+/// A branch of a parallel node.
+#[derive(Debug, Clone)]
+pub struct ParallelBranch {
+    /// Its name, which is that of its result below `computed`.
+    pub name: String,
+    /// The task of its agent.
+    pub task: SpawnTask,
+}
+
+/// Agents for the items of a list, which work at the same time.
+#[derive(Debug, Clone)]
+pub struct ParallelAgents {
+    /// The list, or its path.
+    pub items: ValueTemplate,
+    /// The name of an item in the prompt.
+    pub name: String,
+    /// The task of each agent.
+    pub task: SpawnTask,
+    /// The path of the list of their results.
+    pub store: ValueTemplate,
+    /// The join that waits for them.
+    pub join: Join,
 }

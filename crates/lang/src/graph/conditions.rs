@@ -6,10 +6,10 @@ use super::checked_graph::{ConditionTest, GraphCondition, NumberComparison, Oper
 use super::parameters::GivenParameters;
 use super::reader::GraphReader;
 use super::vocabulary::TypeRole;
+use crate::diagnostic::quoted;
 use crate::expression::ValueTemplate;
-use crate::report::quoted;
-use crate::yaml::content::{YamlContent, YamlValue};
-use raymond_model::value_path::ValuePath;
+use crate::yaml::{YamlContent, YamlValue};
+use raymond_model::json_mistake::ValuePath;
 
 /// The operators of a `state_check`.
 const OPERATORS: [&str; 8] =

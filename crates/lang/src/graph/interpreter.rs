@@ -8,47 +8,33 @@
 //! An advance is also cut after [`MAX_NODES_PER_ADVANCE`] nodes, or when its [`AdvanceFuel`] is used up, even in the middle of a
 //! node. A graph that loops thus leaves time for others, and its progress becomes durable.
 
-mod actions;
-mod conditions;
-mod endings;
-mod kept_result;
-mod leave;
-mod log;
-mod nodes;
-mod operations;
-mod parallel;
-mod paths;
-mod results;
-mod scope;
-mod state_options;
-mod suspended;
-mod tasks;
-
-#[cfg(test)]
-mod tests;
-
 use std::sync::Arc;
 
-use serde_json::{Map, Value, json};
-
-use self::conditions::ConditionOutcome;
-use self::leave::HISTORY;
-pub(super) use self::operations::number;
-pub(super) use self::results::ActionOutcome;
-use self::scope::ROOTS;
-pub use self::suspended::SuspendedWalk;
-use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
-use crate::advance_fuel::AdvanceFuel;
-use crate::expression::{self, Error, Fuel, ValueTemplate};
 use raymond_model::advance::{Advance, AdvanceNext, AdvanceOutput};
 use raymond_model::event::{AdvancePosition, GraphEntry, GraphProgress};
 use raymond_model::graph_execution::{
     GraphState, GraphStateChange, NodeCursor, NodeExecution, WaitResult,
 };
 use raymond_model::id::{Folder, StateName};
-use raymond_model::operation::{Operation, OperationResult};
+use raymond_model::operation::{Operation, OperationResult, RecoveryClass};
 use raymond_model::time::Timestamp;
 use raymond_model::transition::Variables;
+use serde_json::{Map, Value, json};
+
+pub(super) use self::results::ActionOutcome;
+use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
+use crate::advance_fuel::AdvanceFuel;
+use crate::expression;
+use crate::expression::{Error, Fuel, ValueTemplate};
+pub(super) use crate::graph::interpreter::actions::number;
+use crate::graph::interpreter::nodes::ConditionOutcome;
+use crate::graph::interpreter::results::ROOTS;
+
+mod actions;
+mod log;
+mod nodes;
+mod parallel;
+mod results;
 
 /// The number of nodes after which an advance is cut.
 pub const MAX_NODES_PER_ADVANCE: usize = 512;
@@ -148,7 +134,7 @@ impl<'graph> GraphInterpreter<'graph> {
 
     /// Begins an advance at an agent's saved state.
     pub fn resume(graph: &'graph Graph, around: GraphEnvironment, state: GraphState) -> Self {
-        let names = leave::names(graph, &state);
+        let names = names(graph, &state);
         Self::with_names(graph, around, state, names)
     }
 
@@ -327,3 +313,222 @@ fn given(begins: Option<&Value>, text: &str) -> Value {
     };
     read.filter(same).unwrap_or_else(|| text.into())
 }
+
+// Results that must not be lost: what they are of cost something, or has changed the world.
+//
+// A retry begins at the last record before the failure. So such a result is recorded before anything after it fails.
+
+impl GraphInterpreter<'_> {
+    /// Has the advance cut as soon as its result is taken.
+    pub fn stopping_after_result(self) -> Self {
+        Self { stops_after_result: true, ..self }
+    }
+
+    /// Returns whether the walk begins with a result that must not be lost.
+    pub fn keeps_result(&self) -> bool {
+        self.keeps_result
+    }
+
+    /// Returns whether the advance is to be cut here.
+    fn is_to_be_cut(&self) -> bool {
+        self.wait_result.is_none()
+            && (self.stops_after_result
+                || self.visits.len() >= MAX_NODES_PER_ADVANCE
+                || self.fuel.is_used_up())
+    }
+}
+
+// A walk that stops at an operation, apart from its graph, until the result is there.
+
+/// A walk that needs an operation, apart from its graph.
+#[derive(Debug)]
+pub struct SuspendedWalk {
+    around: GraphEnvironment,
+    names: Map<String, Value>,
+    state: GraphState,
+    entered: Option<Box<GraphEntry>>,
+    gate: bool,
+    began: NodeCursor,
+    visits: Vec<NodeExecution>,
+    changes: Vec<GraphStateChange>,
+    shown: Vec<String>,
+    answers: Vec<OperationResult>,
+    fuel: AdvanceFuel,
+    /// The operation that is performed changes the world.
+    changes_world: bool,
+}
+
+impl<'graph> GraphInterpreter<'graph> {
+    /// Takes the walk apart from its graph while an operation is performed for it.
+    pub fn suspend(self, operation: &Operation) -> SuspendedWalk {
+        SuspendedWalk {
+            around: self.around,
+            names: self.names,
+            state: self.state,
+            entered: self.entered,
+            gate: self.gate,
+            began: self.began,
+            visits: self.visits,
+            changes: self.changes,
+            shown: self.shown,
+            answers: self.answers,
+            fuel: self.fuel,
+            changes_world: operation.class() != RecoveryClass::Read,
+        }
+    }
+
+    /// Continues a suspended walk over the same graph.
+    pub fn continue_with(graph: &'graph Graph, walk: SuspendedWalk) -> Self {
+        let SuspendedWalk {
+            around,
+            names,
+            state,
+            entered,
+            gate,
+            began,
+            visits,
+            changes,
+            shown,
+            answers,
+            fuel,
+            changes_world,
+        } = walk;
+        Self {
+            entered,
+            gate,
+            began,
+            visits,
+            changes,
+            shown,
+            answers,
+            fuel,
+            keeps_result: changes_world,
+            ..Self::with_names(graph, around, state, names)
+        }
+    }
+}
+
+// Leaves a node for another node, or for an ending.
+//
+// The history and the checkpoints, where a graph reads them.
+//
+// Both may be large, so they are part of what expressions see only in graphs that name them.
+
+impl GraphInterpreter<'_> {
+    /// Moves to another node. The error of this one is stored in `computed.last_error` for the nodes after it.
+    fn leave(
+        &mut self,
+        outcome: &str,
+        error: Option<String>,
+        target: &GraphNodeName,
+    ) -> Option<GraphYield> {
+        if let Some(error) = &error {
+            let path = vec!["computed".to_owned(), "last_error".to_owned()];
+            let _ = self.change(GraphStateChange::Set(path, error.as_str().into()));
+            self.names.insert(ERROR.to_owned(), error_of(error));
+        }
+        let target = match self.target(target) {
+            Ok(target) => target,
+            Err(why) => return Some(GraphYield::Record(AdvanceNext::Fail(why))),
+        };
+        let node = std::mem::replace(&mut self.state.current_node, Arc::clone(&target));
+        if self.graph.keeps_history {
+            let entry = json!({ "node": *node, "outcome": outcome, "timestamp": self.now_text });
+            let _ = self.change(GraphStateChange::Push(vec![HISTORY.to_owned()], entry));
+        }
+        let outcome = outcome.into();
+        self.visits.push(NodeExecution {
+            node: Arc::clone(&node),
+            outcome,
+            timestamp: self.now,
+            error,
+        });
+        self.names.insert("current_node".to_owned(), (*target).into());
+        self.names.insert("previous_node".to_owned(), (*node).into());
+        self.state.previous_node = Some(node);
+        self.state.executed += 1;
+        self.state.cursor = NodeCursor::default();
+        self.answers.clear();
+        self.wait_result = None;
+        None
+    }
+
+    /// Returns the name of a target; that of a target with `${…}` has to be a node or an ending.
+    fn target(&mut self, target: &GraphNodeName) -> Result<GraphNodeName, String> {
+        if !target.contains("${") {
+            return Ok(Arc::clone(target));
+        }
+        let node = Arc::clone(&self.state.current_node);
+        let template = ValueTemplate::parse(&Value::from(&**target));
+        let template = template.map_err(|(flaw, _)| flaw.message)?;
+        let name = self.text(&template).map_err(|why| format!("node {node}: {why}"))?;
+        let is_known = self.graph.nodes.contains_key(name.as_str())
+            || self.graph.endings.contains_key(name.as_str());
+        if is_known {
+            return Ok(name.into());
+        }
+        Err(format!(
+            "WF202 node {node}: no node or ending is called `{name}`, to which `{target}` leads; correct the value"
+        ))
+    }
+}
+
+/// The field that the executed nodes are appended to.
+const HISTORY: &str = "history";
+
+/// The name of the checkpoints.
+const CHECKPOINTS: &str = "checkpoints";
+
+/// The name of the last failure.
+const ERROR: &str = "error";
+
+/// Returns the last failure as expressions can read it: `error.message`.
+fn error_of(why: &str) -> Value {
+    json!({ "message": why })
+}
+
+/// Returns the names of a graph and of its nodes, as expressions can read them.
+fn names(graph: &Graph, state: &GraphState) -> Map<String, Value> {
+    let last_error = state.fields.get("computed").and_then(|computed| computed.get("last_error"));
+    let previous = state.previous_node.as_deref().map_or(Value::Null, Value::from);
+    let names = [
+        ("workflow_name", graph.name.as_str().into()),
+        ("workflow_version", graph.version.as_str().into()),
+        ("current_node", (*state.current_node).into()),
+        ("previous_node", previous),
+    ];
+    let mut names: Map<_, _> =
+        names.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+    if let Some(Value::String(why)) = last_error {
+        names.insert(ERROR.to_owned(), error_of(why));
+    }
+    if graph.reads_checkpoints {
+        let all = state.checkpoints.iter();
+        let all = all.map(|(name, fields)| (name.clone(), Value::Object((**fields).clone())));
+        names.insert(CHECKPOINTS.to_owned(), Value::Object(all.collect()));
+    }
+    names
+}
+
+impl GraphInterpreter<'_> {
+    /// Adds a checkpoint to the names, if the graph reads them.
+    fn note_checkpoint(&mut self, change: &GraphStateChange) {
+        let GraphStateChange::Checkpoint(name) = change else { return };
+        if let Some(Value::Object(all)) = self.names.get_mut(CHECKPOINTS) {
+            all.insert(name.clone(), Value::Object(self.state.fields.clone()));
+        }
+    }
+
+    /// Restores a checkpoint. The history stays.
+    fn roll_back(&mut self, name: String) -> Result<(), String> {
+        let history = self.graph.keeps_history.then(|| self.state.fields.get(HISTORY).cloned());
+        self.change(GraphStateChange::Rollback(name))?;
+        match history.flatten() {
+            Some(history) => self.change(GraphStateChange::Set(vec![HISTORY.to_owned()], history)),
+            None => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::keys::KeySpec;
-use crate::schema::shape;
+use crate::schema;
 
 const fn key(name: &'static str, shape: fn() -> Value, doc: &'static str) -> KeySpec {
     KeySpec { name, doc, shape }
@@ -38,11 +38,15 @@ pub(crate) const GRAPH: &[KeySpec] = &[
     key("endings", endings, "The endings by their names."),
     key(
         "model",
-        shape::model,
+        schema::model,
         "The model of nodes that name none: opus, sonnet, haiku, or a full name.",
     ),
-    key("worktree", shape::boolean, "True if the agent that begins here has its own git worktree."),
-    key("snapshots", shape::boolean, "False if no snapshots of that worktree are made."),
+    key(
+        "worktree",
+        schema::boolean,
+        "True if the agent that begins here has its own git worktree.",
+    ),
+    key("snapshots", schema::boolean, "False if no snapshots of that worktree are made."),
     key("host", filled, "The label of the hosts that the agent which begins here may live on."),
     key("max_steps", steps, "The maximum number of nodes that one execution may pass through."),
 ];
@@ -138,7 +142,7 @@ pub(crate) const NODE_TYPES: &[NodeType] = &[
             key("on_failure", filled, "The node or ending that follows if it fails."),
             key(
                 "output",
-                shape::output,
+                schema::output,
                 "The form of the answer: a JSON Schema, or the file that has it.",
             ),
         ],
@@ -214,12 +218,12 @@ pub(crate) fn placeholder() -> Value {
 
 /// Returns a list of consequences.
 pub(crate) fn actions() -> Value {
-    shape::list(defined("consequence"))
+    schema::list(defined("consequence"))
 }
 
 /// Returns a list of preconditions.
 pub(crate) fn conditions() -> Value {
-    shape::list(defined("precondition"))
+    schema::list(defined("precondition"))
 }
 
 fn defined(name: &str) -> Value {
@@ -248,7 +252,7 @@ fn nodes() -> Value {
 }
 
 fn endings() -> Value {
-    named(&shape::strict_mapping(ENDING, &["type", "message"]))
+    named(&schema::strict_mapping(ENDING, &["type", "message"]))
 }
 
 fn named(one: &Value) -> Value {
@@ -260,7 +264,7 @@ fn steps() -> Value {
 }
 
 fn ending_type() -> Value {
-    shape::one_of(["success", "error"])
+    schema::one_of(["success", "error"])
 }
 
 /// Returns the branches of a conditional; later graphs write `on_true` and `on_false`.
@@ -276,14 +280,14 @@ fn branches() -> Value {
 }
 
 fn question() -> Value {
-    let mut shape = shape::strict_mapping(QUESTION, &["question"]);
+    let mut shape = schema::strict_mapping(QUESTION, &["question"]);
     let needs = ["options", "options_from_state"].map(|key| json!({ "required": [key] }));
     shape["oneOf"] = json!(needs);
     shape
 }
 
 fn parallel_branches() -> Value {
-    let branch = shape::strict_mapping(BRANCH, &["name"]);
+    let branch = schema::strict_mapping(BRANCH, &["name"]);
     json!({ "type": "array", "items": branch, "minItems": 1 })
 }
 
@@ -296,15 +300,15 @@ pub(crate) fn join() -> Value {
         "required": ["count"],
         "additionalProperties": false,
     });
-    json!({ "anyOf": [shape::one_of(["all", "any"]), count, map] })
+    json!({ "anyOf": [schema::one_of(["all", "any"]), count, map] })
 }
 
 fn rest() -> Value {
-    shape::one_of(["leave", "stop"])
+    schema::one_of(["leave", "stop"])
 }
 
 fn option_template() -> Value {
-    shape::strict_mapping(OPTION_TEMPLATE, &[])
+    schema::strict_mapping(OPTION_TEMPLATE, &[])
 }
 
 fn imports() -> Value {
@@ -330,12 +334,12 @@ fn delegate() -> Value {
 }
 
 fn options() -> Value {
-    let option = shape::strict_mapping(OPTION, &["id", "label"]);
+    let option = schema::strict_mapping(OPTION, &["id", "label"]);
     json!({ "type": "array", "items": option, "minItems": 1 })
 }
 
 fn responses() -> Value {
-    let response = shape::strict_mapping(RESPONSE, &["next_node"]);
+    let response = schema::strict_mapping(RESPONSE, &["next_node"]);
     json!({ "type": "object", "additionalProperties": response })
 }
 

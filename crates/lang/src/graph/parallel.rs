@@ -8,9 +8,9 @@ use super::checked_graph::{
 use super::keys::{self, names};
 use super::parameters::GivenParameters;
 use super::reader::{GraphReader, MappingFields};
+use crate::diagnostic::quoted;
 use crate::expression::ValueTemplate;
-use crate::report::quoted;
-use crate::yaml::content::{YamlContent, YamlEntry, YamlValue};
+use crate::yaml::{YamlContent, YamlEntry, YamlValue};
 use raymond_model::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
 use raymond_model::time::millis;
 

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
+use crate::diagnostic::quoted;
 use crate::expression::{Expression, ValueTemplate};
 use crate::graph::checked_graph::{GraphAction, GraphCondition};
 use crate::graph::reader::{GraphReader, MAX_DEPTH};
 use crate::graph::vocabulary::TypeRole;
 use crate::position::SourcePlace;
-use crate::report::quoted;
-use crate::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
+use crate::yaml::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 use raymond_model::graph_types::{ParameterKind, TypeParameter};
+use raymond_model::json_mistake::ValuePath;
 use raymond_model::operation::RecoveryClass;
-use raymond_model::value_path::ValuePath;
 
 /// The parameters that name the subject of an operation, the most specific first.
 const SUBJECTS: [&str; 5] = ["command", "url", "repo_path", "id", "module"];

@@ -4,28 +4,23 @@ use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use raymond_model::graph_types::PACKS;
+use raymond_model::model::ModelName;
 use serde_json::{Map, Value};
 
 use super::checked_graph::{Graph, GraphCondition, GraphEnding, GraphNode, GraphNodeName};
-use super::keys;
-use super::profile::GraphProfile;
 use super::reader::{GraphReader, MappingFields};
-use super::targets;
 use super::variables::VariableUses;
 use super::vocabulary::GraphVocabulary;
-use crate::diagnostic::Diagnostic;
+use super::{keys, targets};
+use crate::diagnostic::{Diagnostic, FileDiagnostics, quoted};
 use crate::graph::begun_states;
 use crate::manifest;
 use crate::position::SourcePlace;
-use crate::report::FileDiagnostics;
-use crate::report::quoted;
-use crate::source::WorkflowSource;
-use crate::source::checksum;
+use crate::source::{WorkflowSource, checksum};
 use crate::turn_options::model_hint;
-use crate::yaml::content::{YamlContent, YamlEntry, YamlValue};
-use crate::yaml::tree::{self, YamlFileKind};
-use raymond_model::graph_types::PACKS;
-use raymond_model::model::ModelName;
+use crate::yaml::tree::YamlFileKind;
+use crate::yaml::{YamlContent, YamlEntry, YamlValue, tree};
 
 /// The largest number of nodes, and of endings, in a graph.
 const MAX_ENTRIES: usize = 10_000;
@@ -324,4 +319,93 @@ impl GraphReader<'_> {
             .collect();
         read.into_iter().collect()
     }
+}
+
+// Reads what a graph brings from elsewhere: files of its own as values, and the origin of its types.
+
+/// The field that has the content of the imported files.
+const IMPORTS: &str = "imports";
+
+impl GraphReader<'_> {
+    /// Checks `definitions`, the origin of the types. All of them are built in, so nothing is fetched.
+    pub(super) fn origin_of_types(&mut self, top: &MappingFields<'_>) {
+        let Some(entry) = top.get("definitions") else { return };
+        let keys = ["source", "version"];
+        let Some(fields) = self.fields(&entry.value, entry.at, "`definitions`", &keys) else {
+            return;
+        };
+        for entry in fields.entries {
+            self.word(entry);
+        }
+    }
+
+    /// Reads the files of `imports` into a field of the state. Mistakes are reported.
+    pub(super) fn import(
+        &mut self,
+        top: &MappingFields<'_>,
+        initial: &mut Option<Map<String, Value>>,
+    ) {
+        let Some(entry) = top.get(IMPORTS) else { return };
+        let Some(fields) = self.map(&entry.value, entry.at, "`imports`") else { return };
+        if initial.as_ref().is_some_and(|initial| initial.contains_key(IMPORTS)) {
+            let message = "`initial_state` has a field `imports` already; rename it";
+            self.report.error(entry.at, "WF102", message);
+        }
+        let read: Map<String, Value> = fields
+            .entries
+            .iter()
+            .filter_map(|entry| Some((entry.key.to_string(), self.imported(entry)?)))
+            .collect();
+        self.variables.write(IMPORTS);
+        if let Some(initial) = initial {
+            initial.insert(IMPORTS.to_owned(), Value::Object(read));
+        }
+    }
+
+    /// Reads one file, YAML or JSON.
+    fn imported(&mut self, entry: &YamlEntry) -> Option<Value> {
+        let path = self.word(entry)?.text.to_string();
+        let at = entry.value.at;
+        if path.contains("://") || path.contains('@') {
+            let message = format!(
+                "{} is on another machine, and a graph imports only local files; put a copy beside the graph and import that",
+                quoted(&path)
+            );
+            self.report.error(at, "WF320", message);
+            return None;
+        }
+        let text = match self.read(&path) {
+            Ok(text) => text,
+            Err(why) => {
+                self.report.error(at, "WF320", format!("the import is missing: {why}"));
+                return None;
+            }
+        };
+        let (value, faults) = tree::parse(YamlFileKind::GRAPH, &text);
+        if let Some(fault) = faults.first() {
+            let (line, why) = (fault.at.line, &fault.message);
+            let message = format!("the import {}, line {line}: {why}", quoted(&path));
+            self.report.error(at, "WF320", message);
+            return None;
+        }
+        let value = value?;
+        if !matches!(value.value, YamlContent::Map(_) | YamlContent::List(_)) {
+            let message = format!("the import {} is neither a mapping nor a list", quoted(&path));
+            self.report.error(at, "WF320", message);
+            return None;
+        }
+        Some(value.json())
+    }
+}
+
+// The strictness of reading a graph.
+
+/// The strictness of reading a graph.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum GraphProfile {
+    /// Deviations that graphs in use have are only warnings.
+    #[default]
+    Lenient,
+    /// All rules hold.
+    Seed,
 }

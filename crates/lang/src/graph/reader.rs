@@ -7,19 +7,18 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
-use crate::diagnostic::Severity;
+use crate::diagnostic::{FileDiagnostics, Severity, quoted};
 use crate::expression::{Expression, PathRead, SyntaxError, ValueTemplate};
 use crate::graph::checked_graph::{GraphNodeName, NodeTurn};
-use crate::graph::profile::GraphProfile;
+use crate::graph::read::GraphProfile;
 use crate::graph::targets::GraphEdge;
 use crate::graph::variables::VariableUses;
 use crate::graph::vocabulary::GraphVocabulary;
 use crate::position::SourcePlace;
-use crate::report::{FileDiagnostics, quoted};
 use crate::source::WorkflowSource;
 use crate::template::placeholders;
-use crate::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 use crate::yaml::tree::inside;
+use crate::yaml::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 
 /// The largest nesting depth of conditions and actions.
 pub(super) const MAX_DEPTH: usize = 16;

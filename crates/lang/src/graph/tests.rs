@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::checked_graph::{ActionKind, Graph, GraphNode};
-use super::profile::GraphProfile;
-use super::read::{ParsedGraph, read};
+use super::read::{GraphProfile, ParsedGraph, read};
 use super::vocabulary::GraphVocabulary;
 
 mod agents;

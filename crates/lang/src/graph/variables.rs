@@ -6,12 +6,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::{Map, Value};
 
-use crate::diagnostic::Severity;
+use crate::diagnostic::{FileDiagnostics, Severity, quoted};
 use crate::expression::COMMAND_RESULT;
 use crate::position::SourcePlace;
-use crate::report::FileDiagnostics;
-use crate::report::quoted;
-use crate::yaml::content::{YamlContent, YamlValue};
+use crate::yaml::{YamlContent, YamlValue};
 
 /// The names that every state has.
 const BUILT_IN: [&str; 17] = [

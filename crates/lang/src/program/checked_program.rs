@@ -3,23 +3,22 @@
 //! States, roles, and requests are resolved, and templates have as many arguments as places, so only values
 //! and the outside world can cause errors when it runs.
 
-mod expression;
-mod outside;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-pub use self::expression::{ProgramCondition, SoughtFacts, TextExpression};
-pub use self::outside::{ProgramCommand, RunRepetition, StartWorkflow, UserInput};
-use crate::output::OutputSchema;
-use crate::position::SourcePlace;
-use crate::program::files::ProgramFiles;
-use crate::turn_options::OptionPlaces;
+use raymond_model::branch::is_program_file;
 use raymond_model::id::{Folder, StateName};
 use raymond_model::model::ModelName;
 use raymond_model::money::Usd;
 use raymond_model::program_execution;
+use raymond_model::time::Timestamp;
 use raymond_model::turn_options::TurnOptions;
+use regex::Regex;
+
+use crate::output::OutputSchema;
+use crate::position::SourcePlace;
+use crate::program::files::ProgramFiles;
+use crate::turn_options::OptionPlaces;
 
 /// A name in a program.
 pub type ProgramSymbol = Arc<str>;
@@ -298,4 +297,202 @@ pub struct TextTemplate {
     pub pieces: Vec<String>,
     /// The arguments, in order.
     pub arguments: Vec<TextExpression>,
+}
+
+// The conditions and the expressions of a program.
+
+/// A condition.
+#[derive(Debug, Clone)]
+pub enum ProgramCondition {
+    /// `(signal L :key K :equals V :consume true :as NAME)`: such a fact exists.
+    Signal {
+        /// The fact's label.
+        label: String,
+        /// Its key; `None` matches any.
+        key: Option<TextExpression>,
+        /// Its payload; `None` matches any.
+        equals: Option<TextExpression>,
+        /// True if the fact is taken. Only allowed as the whole condition of a [`WaitInstruction`](WaitInstruction).
+        consume: bool,
+        /// The name for its payload: `@NAME`.
+        bind: Option<ProgramSymbol>,
+    },
+    /// `(transcript-response :request-id N :on-error STATE)`: the latest request N has ended.
+    Response {
+        /// The request's name.
+        request: ProgramSymbol,
+        /// The number of the state to continue in if it failed; without it the program fails.
+        on_error: Option<usize>,
+    },
+    /// `(matches TEXT REGEX)`
+    Matches {
+        /// The text.
+        text: TextExpression,
+        /// The regular expression that has to match.
+        pattern: Regex,
+    },
+    /// `(equals TEXT TEXT)`
+    Equals {
+        /// One of the texts.
+        one: TextExpression,
+        /// The other one.
+        other: TextExpression,
+    },
+    /// `(verdict N WORD)`: the answer to that request has this word.
+    Verdict {
+        /// The verdict: [`TextExpression::Verdict`].
+        verdict: TextExpression,
+        /// The word.
+        word: String,
+    },
+    /// `(after "30m")`: the milliseconds since the wait began. Not allowed in a branch.
+    After(u64),
+    /// `(at "2026-01-15T14:30:00Z")`
+    At(Timestamp),
+    /// `(and C …)`
+    And(Vec<Self>),
+    /// `(or C …)`
+    Or(Vec<Self>),
+    /// `(not C)`
+    Not(Box<Self>),
+}
+
+/// The facts that one place of a program can match.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SoughtFacts {
+    /// Their label.
+    pub label: String,
+    /// Their key; `None` for any.
+    pub key: Option<TextExpression>,
+    /// Their payload; `None` for any.
+    pub value: Option<TextExpression>,
+}
+
+/// An expression whose value is a text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TextExpression {
+    /// A text, a number, or a symbol, as it is written.
+    Text(String),
+    /// `@workflow-id`: the run's id.
+    WorkflowId,
+    /// `@label`
+    Label,
+    /// `@branch`
+    Branch,
+    /// `@context/x`
+    Context(String),
+    /// `@NAME`: the payload that a `:consume true :as NAME` took.
+    Bound(ProgramSymbol),
+    /// `(signal L :key K)`: the fact's payload; blocks until the fact exists.
+    Signal {
+        /// The fact's label.
+        label: String,
+        /// Its key; `None` matches any.
+        key: Option<Box<Self>>,
+    },
+    /// `(response N)`: the text of the answer to that request.
+    Response(ProgramSymbol),
+    /// `(verdict N)`: the word of its `:expect` that the answer to that request has.
+    Verdict(ProgramSymbol),
+    /// `(feedback R)`: the last answer of a role, by its number.
+    Feedback(usize),
+    /// `(artifact R)`: the latest work of a role, by its number.
+    Artifact(usize),
+    /// `(response N :field F)`, `(feedback R :field F)`: a field of an answer that is an object.
+    Field {
+        /// The answer.
+        answer: Box<Self>,
+        /// The path of the field in it.
+        path: String,
+    },
+    /// `(response N)` of a request of `for-each`: the answers of all elements, each under its element.
+    Together(Vec<(String, Self)>),
+}
+
+// The actions of a program that something outside answers: commands, starts of runs, and questions to a person.
+
+/// `run`
+#[derive(Debug, Clone)]
+pub struct ProgramCommand {
+    /// The command.
+    pub command: String,
+    /// `:args`: the values of `$1`, `$2` and so on in it.
+    pub arguments: Vec<TextExpression>,
+    /// `:cwd`: the directory below that of the run.
+    pub cwd: Option<Folder>,
+    /// `:timeout`, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// `:unless`, `:once` or `:idempotent`: the meaning of its repetition.
+    pub repetition: RunRepetition,
+    /// `:as`: the name of its output. Without it, the command has to succeed.
+    pub bind: Option<ProgramSymbol>,
+    /// `:on-error`: the number of the state to continue in if it fails; without it the program fails.
+    pub on_error: Option<usize>,
+}
+
+/// The meaning of the repetition of a command, after a crash in the middle of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum RunRepetition {
+    /// The restart policy decides.
+    Unknown,
+    /// `:unless CMD`: it runs unless this command succeeds.
+    Unless(String),
+    /// `:once true`: it never runs again.
+    Once,
+    /// `:idempotent true`: it may run again.
+    Idempotent,
+}
+
+/// `start-workflow`
+#[derive(Debug, Clone)]
+pub struct StartWorkflow {
+    /// The name of a defined program, or the path of its file below the folder of this one.
+    pub program: String,
+    /// `:label`: `@label` there, and the id of the run.
+    pub label: Option<TextTemplate>,
+    /// `:branch`: `@branch` there.
+    pub branch: Option<TextExpression>,
+    /// `:context`: the values of `@context/x` there, by `x`.
+    pub context: Vec<(String, TextExpression)>,
+    /// `:budget`: the part of this run's budget that the run is given.
+    pub budget: Option<Usd>,
+    /// `:as`: the name of the run's id.
+    pub bind: Option<ProgramSymbol>,
+    /// `:on-error`: the number of the state to continue in if it cannot be started; without it the program fails.
+    pub on_error: Option<usize>,
+}
+
+impl StartWorkflow {
+    /// Returns the folder below and the file of the program; `None` for one that is named by its name.
+    pub fn file(&self) -> Option<(Option<Folder>, StateName)> {
+        if !is_program_file(&self.program) {
+            return None;
+        }
+        let (folder, name) = match self.program.rsplit_once('/') {
+            Some((folder, name)) => (Some(Folder::parse(folder).ok()?), name),
+            None => (None, self.program.as_str()),
+        };
+        Some((folder, StateName::parse(name).ok()?))
+    }
+
+    /// Returns its expressions, in the order in which they are evaluated.
+    pub fn expressions(&self) -> impl Iterator<Item = &TextExpression> {
+        let label = self.label.iter().flat_map(|label| &label.arguments);
+        label.chain(&self.branch).chain(self.context.iter().map(|(_, value)| value))
+    }
+}
+
+/// `user-input`
+#[derive(Debug, Clone)]
+pub struct UserInput {
+    /// The question.
+    pub prompt: TextTemplate,
+    /// `:options`: the answers to choose from; if empty, the answer is any text.
+    pub options: Vec<String>,
+    /// `:timeout`, in milliseconds.
+    pub timeout_ms: Option<u64>,
+    /// `:on-timeout`: the number of the state to continue in; without it the program fails.
+    pub on_timeout: Option<usize>,
+    /// `:as`: the name under which it is answered, and of the answer.
+    pub bind: ProgramSymbol,
 }

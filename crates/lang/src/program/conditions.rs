@@ -1,15 +1,19 @@
 //! Reads conditions, and the instructions that block until one holds.
 
+use raymond_model::time::{Timestamp, millis};
 use regex::{Regex, RegexBuilder};
 
-use super::checked_program::{ProgramCondition, ProgramSymbol, WaitInstruction};
+use super::checked_program::{
+    InstructionKind, Program, ProgramCondition, ProgramSymbol, TextExpression, WaitInstruction,
+};
 use super::definitions::is_taken;
 use super::fields::FormFields;
 use super::reader::ProgramReader;
 use super::vocabulary::CONDITION;
+use crate::diagnostic::{FileDiagnostics, quoted};
+use crate::position::SourcePlace;
 use crate::program::parse::{Form, FormContent};
-use crate::report::quoted;
-use raymond_model::time::{Timestamp, millis};
+use crate::program::reader::VerdictUse;
 
 /// The largest size of a compiled regular expression, in bytes.
 const PATTERN_SIZE: usize = 1 << 20;
@@ -215,5 +219,260 @@ pub(super) fn all_of(mut conditions: Vec<ProgramCondition>) -> ProgramCondition 
     match conditions.len() {
         1 => conditions.remove(0),
         _ => ProgramCondition::And(conditions),
+    }
+}
+
+// Finds conditions that can never hold because their parts contradict each other.
+
+/// The largest number of parts that are compared with each other.
+const MAX_PARTS: usize = 200;
+
+/// Warns of each wait, and of each arm of a branch, whose condition can never hold.
+pub(super) fn check_contradictions(program: &Program, report: &mut FileDiagnostics) {
+    for instruction in program.instructions() {
+        let what = match &instruction.kind {
+            InstructionKind::Wait(wait) if is_contradictory(&wait.condition) => {
+                "this condition can never hold"
+            }
+            InstructionKind::Branch { arms, .. }
+                if arms.iter().any(|arm| is_contradictory(&arm.condition)) =>
+            {
+                "an arm of this branch is never chosen"
+            }
+            _ => continue,
+        };
+        let why = format!("{what}: parts of its condition contradict each other; correct it");
+        report.warning(instruction.at, "SX408", why);
+    }
+}
+
+/// Returns whether a condition can never hold, whatever happens.
+pub(super) fn is_contradictory(condition: &ProgramCondition) -> bool {
+    never_holds(condition, false)
+}
+
+/// A part of a conjunction; true if it is negated.
+type ConditionPart<'program> = (&'program ProgramCondition, bool);
+
+fn never_holds(condition: &ProgramCondition, is_negated: bool) -> bool {
+    match (condition, is_negated) {
+        (ProgramCondition::Not(inner), _) => never_holds(inner, !is_negated),
+        (ProgramCondition::Or(all), false) | (ProgramCondition::And(all), true) => {
+            all.iter().all(|one| never_holds(one, is_negated))
+        }
+        (ProgramCondition::And(_), false) | (ProgramCondition::Or(_), true) => {
+            let mut parts = Vec::new();
+            collect((condition, is_negated), &mut parts);
+            let alone = |(one, is_negated): &ConditionPart<'_>| never_holds(one, *is_negated);
+            parts.len() <= MAX_PARTS
+                && (parts.iter().any(alone)
+                    || parts.iter().enumerate().any(|(number, one)| {
+                        parts[number + 1..].iter().any(|other| contradict(*one, *other))
+                    }))
+        }
+        (ProgramCondition::Matches { text: TextExpression::Text(text), pattern }, _) => {
+            pattern.is_match(text) == is_negated
+        }
+        (
+            ProgramCondition::Equals {
+                one: TextExpression::Text(one),
+                other: TextExpression::Text(other),
+            },
+            _,
+        ) => (one == other) == is_negated,
+        _ => false,
+    }
+}
+
+/// Collects the parts of a conjunction, also those of conjunctions in it.
+fn collect<'program>(
+    (condition, is_negated): ConditionPart<'program>,
+    parts: &mut Vec<ConditionPart<'program>>,
+) {
+    match (condition, is_negated) {
+        (ProgramCondition::Not(inner), _) => collect((inner, !is_negated), parts),
+        (ProgramCondition::And(all), false) | (ProgramCondition::Or(all), true) => {
+            for one in all {
+                collect((one, is_negated), parts);
+            }
+        }
+        _ => parts.push((condition, is_negated)),
+    }
+}
+
+fn contradict(one: ConditionPart<'_>, other: ConditionPart<'_>) -> bool {
+    match (one, other) {
+        ((holds, false), (does_not, true)) | ((does_not, true), (holds, false)) => {
+            implies(holds, does_not)
+        }
+        ((one, false), (other, false)) => exclude(one, other),
+        ((_, true), (_, true)) => false,
+    }
+}
+
+/// Returns whether a condition holds wherever the other one holds.
+fn implies(one: &ProgramCondition, other: &ProgramCondition) -> bool {
+    match (one, other) {
+        (
+            ProgramCondition::Signal { label, key, equals, .. },
+            ProgramCondition::Signal { label: other, key: any_key, equals: any, .. },
+        ) => {
+            label == other
+                && (any_key.is_none() || any_key == key)
+                && (any.is_none() || any == equals)
+        }
+        (
+            ProgramCondition::Response { request, .. },
+            ProgramCondition::Response { request: other, .. },
+        ) => request == other,
+        (
+            ProgramCondition::Matches { text, pattern },
+            ProgramCondition::Matches { text: other, pattern: own },
+        ) => text == other && pattern.as_str() == own.as_str(),
+        (
+            ProgramCondition::Verdict { verdict, word },
+            ProgramCondition::Verdict { verdict: other, word: own },
+        ) => verdict == other && word == own,
+        (
+            ProgramCondition::Equals { one, other },
+            ProgramCondition::Equals { one: same, other: own },
+        ) => (one == same && other == own) || (one == own && other == same),
+        (ProgramCondition::After(later), ProgramCondition::After(sooner)) => sooner <= later,
+        (ProgramCondition::At(later), ProgramCondition::At(sooner)) => sooner <= later,
+        _ => false,
+    }
+}
+
+/// Returns whether two conditions never hold together: a fact has one value, and an answer one verdict.
+fn exclude(one: &ProgramCondition, other: &ProgramCondition) -> bool {
+    match (one, other) {
+        (
+            ProgramCondition::Signal { label, key: Some(key), equals: Some(equals), .. },
+            ProgramCondition::Signal {
+                label: same_label,
+                key: Some(same_key),
+                equals: Some(other),
+                ..
+            },
+        ) => {
+            let is_text = |value: &TextExpression| matches!(value, TextExpression::Text(_));
+            label == same_label
+                && key == same_key
+                && is_text(equals)
+                && is_text(other)
+                && equals != other
+        }
+        (
+            ProgramCondition::Verdict { verdict, word },
+            ProgramCondition::Verdict { verdict: other, word: own },
+        ) => verdict == other && word != own,
+        (
+            ProgramCondition::Equals { one: value, other: TextExpression::Text(text) },
+            ProgramCondition::Equals { one: same, other: TextExpression::Text(other) },
+        ) => value == same && text != other,
+        _ => false,
+    }
+}
+
+// Reads the words that an answer has to have, and the conditions about them.
+
+/// Returns whether a form is a verdict without a word.
+pub(super) fn is_bare_verdict(form: &Form) -> bool {
+    matches!(&form.content, FormContent::List(parts) if parts.len() == 2)
+        && form.head() == Some("verdict")
+}
+
+impl ProgramReader<'_> {
+    /// Reads `:expect`.
+    pub(super) fn expected(&mut self, form: &Form) -> Option<Vec<String>> {
+        let wanted = "a list of words, such as `(APPROVE REVISE)`,";
+        let FormContent::List(forms) = &form.content else {
+            self.other(form, wanted);
+            return None;
+        };
+        if forms.is_empty() {
+            self.other(form, wanted);
+        }
+        let mut words: Vec<String> = Vec::new();
+        for form in forms {
+            let word = self.name(form, "a word of an answer")?;
+            if word.contains(char::is_whitespace) {
+                self.other(form, "one word");
+            } else if words.iter().any(|before| before == word) {
+                let why = format!("{} is given twice in `:expect`; remove one", quoted(word));
+                self.report.error(form.at, "SX204", why);
+            } else {
+                words.push(word.to_owned());
+            }
+        }
+        Some(words)
+    }
+
+    /// Reads the condition `(verdict REQUEST WORD)`.
+    pub(super) fn verdict(&mut self, fields: &FormFields<'_>) -> Option<ProgramCondition> {
+        let [request, word] =
+            self.exactly(fields, ["the id of a request", "a word of its `:expect`"])?;
+        self.verdict_is(request, word)
+    }
+
+    /// Reads `(verdict REQUEST)` with the word that stands after it.
+    pub(super) fn verdict_of(&mut self, form: &Form, word: &Form) -> Option<ProgramCondition> {
+        let (_, rest) = self.head(form, &CONDITION)?;
+        self.verdict_is(rest.first()?, word)
+    }
+
+    fn verdict_is(&mut self, request: &Form, word: &Form) -> Option<ProgramCondition> {
+        let word_text = self.name(word, "a word of an answer")?.to_owned();
+        let requests = self.requests_read(request)?;
+        let one = |request: ProgramSymbol| {
+            self.verdicts.push(VerdictUse {
+                request: ProgramSymbol::clone(&request),
+                word: Some(word_text.clone()),
+                at: word.at,
+            });
+            let verdict = TextExpression::Verdict(request);
+            ProgramCondition::Verdict { verdict, word: word_text.clone() }
+        };
+        let all: Vec<_> = requests.into_iter().map(one).collect();
+        Some(all_of(all))
+    }
+
+    /// Notes a verdict whose word is read as a value.
+    pub(super) fn note_verdict(&mut self, request: &ProgramSymbol, at: SourcePlace) {
+        let request = ProgramSymbol::clone(request);
+        self.verdicts.push(VerdictUse { request, word: None, at });
+    }
+}
+
+/// Reports verdicts of requests that expect none, or other words, and expectations that contradict a schema.
+pub(super) fn check_verdicts(
+    program: &Program,
+    verdicts: &[VerdictUse],
+    report: &mut FileDiagnostics,
+) {
+    for VerdictUse { request, word, at } in verdicts {
+        let expected = program.expected(request);
+        let shown = quoted(request);
+        if expected.is_empty() {
+            let why = format!(
+                "the request {shown} has no verdict; write `:expect (APPROVE REVISE)`, or other words, where it is sent"
+            );
+            report.error(*at, "SX222", why);
+        } else if let Some(word) = word.as_ref().filter(|word| !expected.contains(word)) {
+            let names = expected.iter().map(String::as_str);
+            let hint = report.hint(word, names, || format!("; it has {}", expected.join(", ")));
+            let why = format!("{} is not in the `:expect` of {shown}{hint}", quoted(word));
+            report.error(*at, "SX222", why);
+        }
+    }
+    for instruction in program.instructions() {
+        let InstructionKind::Send(send) = &instruction.kind else { continue };
+        let has_schema = send.output.is_some()
+            || program.roles.get(send.role).is_some_and(|role| role.output.is_some());
+        if has_schema && !send.expect.is_empty() {
+            let why =
+                "an answer with `:output` is an object, and has no `:expect`; read a field of it";
+            report.error(instruction.at, "SX222", why);
+        }
     }
 }

@@ -10,13 +10,13 @@ use super::checked_program::{
     Instruction, InstructionKind, LoopInstruction, Program, ProgramCondition, ProgramSymbol,
     TextExpression,
 };
-use super::contradiction;
+use super::conditions;
 use super::walk::{
     blocks, condition_expressions, expressions, failures, falls_through, has_break, instructions,
     parts, ways,
 };
+use crate::diagnostic::{FileDiagnostics, quoted};
 use crate::flow::FlowMap;
-use crate::report::{FileDiagnostics, quoted};
 
 /// Warns of suspicious parts of a sound program.
 pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
@@ -28,7 +28,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     let flow = ControlFlow::of(program);
     flow.loops(report);
     flow.requests(report);
-    contradiction::check(program, report);
+    conditions::check_contradictions(program, report);
 }
 
 /// Returns the ways between the states of a program, by their numbers, each with whether it is taken by falling

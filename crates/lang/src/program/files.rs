@@ -5,11 +5,10 @@
 use std::path::Path;
 
 use super::{parse, syntax_fixes};
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, FileDiagnostics, quoted};
 use crate::position::SourcePlace;
 use crate::program::parse::LineIndex;
 use crate::program::parse::{Form, FormContent};
-use crate::report::{FileDiagnostics, quoted};
 use crate::source::WorkflowSource;
 
 /// The maximum number of libraries.

@@ -4,33 +4,8 @@
 //! nothing. After a crash the condition that it waits for is checked again. A chosen arm is part of the path, and is
 //! not chosen again.
 
-mod body_commands;
-mod commands;
-mod conditions;
-mod kept_result;
-mod moves;
-mod parallel;
-mod publish;
-mod shown;
-mod sought;
-mod starts;
-mod steps;
-mod taking;
-#[cfg(test)]
-mod tests;
-mod user_input;
-mod values;
-
 use std::collections::BTreeMap;
 
-use serde_json::json;
-
-use self::kept_result::record_of_result;
-pub use self::publish::{DEFINITION_LABEL, published_facts};
-pub use self::sought::sought_facts;
-use super::checked_program::{Instruction, Program};
-use crate::advance_fuel::AdvanceFuel;
-use crate::position::SourcePlace;
 use raymond_model::activity::{Activity, ActivityResult};
 use raymond_model::advance::{Advance, AdvanceNext, AdvanceOutput};
 use raymond_model::body_command::{BodyCommand, CommandId};
@@ -42,6 +17,20 @@ use raymond_model::program_execution::{
     ProgramExecution, ProgramPosition, ProgramWait, RequestEntry, RequestStatus,
 };
 use raymond_model::time::Timestamp;
+use serde_json::json;
+
+use super::checked_program::{Instruction, Program};
+use crate::advance_fuel::AdvanceFuel;
+use crate::position::SourcePlace;
+pub use crate::program::interpreter::commands::{DEFINITION_LABEL, published_facts};
+pub use crate::program::interpreter::shown::sought_facts;
+
+mod commands;
+mod conditions;
+mod parallel;
+mod shown;
+mod steps;
+mod values;
 
 /// The environment of a program execution.
 #[derive(Debug)]
@@ -339,3 +328,37 @@ impl<'environment> ProgramInterpreter<'environment> {
         outcome.to_string()
     }
 }
+
+// Results that must not be lost: what they are of has changed the world.
+//
+// A retry begins at the last record before the failure. So such a result is recorded before anything after it fails.
+
+/// Returns the record of a result alone, before what failed after it. A retry begins there, and does not repeat what the
+/// result is of.
+fn record_of_result(
+    environment: &ProgramEnvironment<'_>,
+    result: ActivityResult,
+) -> Option<Advance> {
+    let mut machine = ProgramInterpreter::new(environment);
+    let result = Some(Ok(result));
+    if machine.take_published(result.as_ref()).is_some() {
+        return None;
+    }
+    machine.take_result(result).ok()?;
+    Some(machine.finish(AdvanceNext::Continue))
+}
+
+impl ProgramInterpreter<'_> {
+    /// Returns whether the program comes to a failure, at once or as soon as that is published.
+    fn has_failed(&self, next: &AdvanceNext) -> bool {
+        let error = match (&self.position.ending, next) {
+            (Some(ending), _) => ending.error.as_ref(),
+            (None, AdvanceNext::End { error, .. }) => error.as_ref(),
+            (None, _) => None,
+        };
+        error.is_some() || matches!(next, AdvanceNext::Fail(_))
+    }
+}
+
+#[cfg(test)]
+mod tests;

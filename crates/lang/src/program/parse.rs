@@ -13,8 +13,8 @@ use grammar::{Grammar, Rule};
 use pest::Parser;
 use pest::iterators::Pair;
 
+use crate::diagnostic::{FileDiagnostics, quoted};
 use crate::position::SourcePlace;
-use crate::report::{FileDiagnostics, quoted};
 
 /// The code that pest generates. It is used only in this file.
 mod grammar {

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, FileDiagnostics, quoted};
 use crate::position::SourcePlace;
 use crate::program::checked_program::{InstructionKind, Program, StartWorkflow, TextExpression};
 use crate::program::definitions::ProgramDefinitions;
@@ -16,8 +16,7 @@ use crate::program::parse::Form;
 use crate::program::parse::LineIndex;
 use crate::program::reader::ProgramReader;
 use crate::program::workflow::ProgramParts;
-use crate::program::{commands, control_flow, files, reader, requests, scopes, verdicts};
-use crate::report::{FileDiagnostics, quoted};
+use crate::program::{commands, conditions, control_flow, definitions, files, reader, requests};
 use crate::source::{WorkflowSource, checksum};
 
 /// The outcome of reading a program.
@@ -93,7 +92,7 @@ fn read_and_check(
     });
     if let Some(program) = &program {
         reader::check(program, &answer_fields, &mut report);
-        verdicts::check(program, &verdicts, &mut report);
+        conditions::check_verdicts(program, &verdicts, &mut report);
         control_flow::check(program, &mut report);
         commands::check(program, &mut report);
         if with_started {
@@ -140,7 +139,7 @@ fn expanded(
 
 /// Reads the workflow, once the requests of each `for-each` are separate.
 fn read_workflow(reader: &mut ProgramReader<'_>, mut forms: Vec<Form>) -> Option<ProgramParts> {
-    reader.groups = scopes::separate(&mut forms);
+    reader.groups = definitions::separate(&mut forms);
     let workflow = reader.workflow(&forms);
     reader.unbound();
     workflow

@@ -4,18 +4,18 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use crate::diagnostic::{FileDiagnostics, quoted};
 use crate::output::{OutputSchema, SchemaField};
 use crate::position::SourcePlace;
 use crate::program::checked_program::{
     InstructionKind, Program, ProgramRole, ProgramSymbol, SoughtFacts, TextExpression,
 };
+use crate::program::definitions::RequestGroups;
 use crate::program::files::ProgramFiles;
 use crate::program::parse::LineIndex;
 use crate::program::parse::{Form, FormContent};
 use crate::program::requests::RequestNames;
-use crate::program::scopes::RequestGroups;
 use crate::program::vocabulary::{ACTION, CONDITION, FormKind, INSTRUCTION, sort_of};
-use crate::report::{FileDiagnostics, quoted};
 use crate::source::WorkflowSource;
 
 /// The longest name, in bytes.

@@ -3,12 +3,12 @@
 use super::checked_program::{StartWorkflow, TextExpression, TextTemplate};
 use super::fields::FormFields;
 use super::reader::ProgramReader;
+use crate::diagnostic::quoted;
 use crate::manifest::budget;
 use crate::program::parse::{Form, FormContent};
-use crate::report::quoted;
+use raymond_model::branch::is_program_file;
 use raymond_model::id::{Folder, RunId, StateName};
 use raymond_model::money::Usd;
-use raymond_model::run_origin::is_program_file;
 
 /// The values of a start besides the run's id: `@NAME/error`.
 const START_PARTS: [&str; 1] = ["error"];

@@ -14,9 +14,9 @@
 
 use std::collections::BTreeSet;
 
+use crate::diagnostic::{FileDiagnostics, quoted};
 use crate::program::parse;
 use crate::program::parse::{LineIndex, RecoveredText};
-use crate::report::{FileDiagnostics, quoted};
 
 /// The longest text of a program, in bytes: it is kept in the state of each run.
 const MAX_PROGRAM_BYTES: usize = 256 * 1024;

@@ -4,10 +4,10 @@ use super::checked_program::{ProgramSymbol, SoughtFacts, TextExpression, TextTem
 use super::fields::FormFields;
 use super::reader::ProgramReader;
 use super::vocabulary::VALUE;
+use crate::diagnostic::quoted;
 use crate::position::SourcePlace;
 use crate::program::parse::{Form, FormContent};
 use crate::program::reader::AnswerField;
-use crate::report::quoted;
 use raymond_model::program_execution::STATE_LABEL;
 
 /// The placeholders that every program has.

@@ -9,14 +9,9 @@
 mod ends;
 mod entries;
 mod files;
-mod folders;
-mod joins;
 mod options;
 mod outputs;
-mod replies;
 mod tags;
-mod variables;
-mod ways;
 
 use std::collections::BTreeSet;
 
@@ -26,7 +21,7 @@ use crate::diagnostic::{Diagnostic, Severity};
 use crate::position::SourcePlace;
 use crate::source::WorkflowSource;
 use raymond_model::id::StateName;
-use raymond_model::permission::StarterConsent;
+use raymond_model::privilege::StarterConsent;
 use raymond_model::settings::Settings;
 use raymond_model::widening::PermissionCeiling;
 

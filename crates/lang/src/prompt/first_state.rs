@@ -3,7 +3,7 @@
 //! The terms that a state gives: the options of an agent that begins there, and the budget of a call that leads there.
 
 use crate::manifest;
-use crate::peer_manifest::PeerManifest;
+use crate::manifest::PeerManifest;
 use crate::source::WorkflowSource;
 use raymond_model::id::StateName;
 

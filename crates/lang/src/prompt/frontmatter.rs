@@ -5,22 +5,6 @@
 //!
 //! Names of states without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
 
-use crate::keys::unknown_keys;
-use crate::manifest::budget;
-use crate::output::{OrderedJson, OutputKey};
-use crate::position::SourcePlace;
-use crate::prompt::evaluator::{self, Evaluator};
-use crate::prompt::forking;
-use crate::prompt::policy_entry::{self, EntryPlace, PolicyEntry};
-use crate::prompt::scopes::first_state;
-use crate::prompt::script::PreparedScript;
-use crate::prompt::state_error;
-use crate::schema::shape;
-use crate::source::WorkflowSource;
-use crate::turn_options::{OptionPlaces, WrittenOptions};
-use crate::yaml::tree::YamlFileKind;
-use crate::yaml::{self, Error, PlacedValue, YamlErrors, value};
-use crate::{manifest, supervision};
 use raymond_model::agent::AgentOptions;
 use raymond_model::id::{Folder, ScopePath, StateKind, StateName};
 use raymond_model::join::{Join, JoinFallback};
@@ -28,10 +12,24 @@ use raymond_model::model::ModelName;
 use raymond_model::policy::TransitionPolicy;
 use raymond_model::settings::ForkRules;
 use raymond_model::time::millis;
-use raymond_model::transition::Transition;
+use raymond_model::transition::{ANY_LIST, Transition};
 use raymond_model::turn_options::TurnOptions;
+use serde_json::Value;
 
-mod output;
+use crate::keys::unknown_keys;
+use crate::manifest::budget;
+use crate::output::{FieldTest, OrderedJson, OutputKey, OutputRule, SchemaOrigin, schema_file};
+use crate::position::SourcePlace;
+use crate::prompt::implied_policy::{EntryPlace, PolicyEntry};
+use crate::prompt::judgement::{Evaluator, RawEvaluator};
+use crate::prompt::scopes::first_state;
+use crate::prompt::script::PreparedScript;
+use crate::prompt::{implied_policy, joins, judgement, step};
+use crate::source::WorkflowSource;
+use crate::turn_options::{OptionPlaces, WrittenOptions};
+use crate::yaml::tree::YamlFileKind;
+use crate::yaml::{Error, PlacedValue, YamlErrors, value};
+use crate::{manifest, schema, supervision, yaml};
 
 /// The content of a prompt's frontmatter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -58,43 +56,43 @@ listed_keys! {
     /// The keys as they are written.
     pub(crate) struct RawFrontmatter {
         /// The transitions that the state allows. Without any, it allows all.
-        allowed_transitions: Option<PlacedValue<Vec<PlacedValue<PolicyEntry>>>> => policy_entry::list_shape,
+        allowed_transitions: Option<PlacedValue<Vec<PlacedValue<PolicyEntry>>>> => implied_policy::list_shape,
         /// The form of the answer: a JSON Schema, or the file that has it. The fields of the answer decide
         /// what follows.
-        output: Option<PlacedValue<OrderedJson>> => shape::output,
+        output: Option<PlacedValue<OrderedJson>> => schema::output,
         /// The model of the state: opus, sonnet, haiku, or a full name.
-        model: Option<PlacedValue<String>> => shape::model,
+        model: Option<PlacedValue<String>> => schema::model,
         /// The supervision of agents that start here.
         supervision: Option<supervision::RawSupervision> => supervision::RawSupervision::shape,
         /// The budget, in US dollars, of agents that start here, and of each call that leads here.
-        budget: Option<PlacedValue<String>> => shape::positive_dollars,
+        budget: Option<PlacedValue<String>> => schema::positive_dollars,
         /// A second check of a requested transition, before it is taken.
-        evaluator: Option<PlacedValue<evaluator::RawEvaluator>> => evaluator::RawEvaluator::shape,
+        evaluator: Option<PlacedValue<judgement::RawEvaluator>> => judgement::RawEvaluator::shape,
         /// True if agents that start here get a git worktree of their own.
-        worktree: Option<bool> => shape::boolean,
+        worktree: Option<bool> => schema::boolean,
         /// False if no snapshots of that worktree are made.
-        snapshots: Option<bool> => shape::boolean,
+        snapshots: Option<bool> => schema::boolean,
         /// The label of the hosts that agents which start here may live on.
-        host: Option<PlacedValue<String>> => shape::text,
+        host: Option<PlacedValue<String>> => schema::text,
         /// True if the only allowed transition is taken whatever tags a reply has.
-        force_implicit: Option<PlacedValue<bool>> => shape::boolean,
+        force_implicit: Option<PlacedValue<bool>> => schema::boolean,
         /// The number of `<fork>` tags that one reply may have: one, or many.
-        forks: Option<PlacedValue<String>> => forking::forks_shape,
+        forks: Option<PlacedValue<String>> => joins::forks_shape,
         /// The maximum number of agents that one reply may fork.
-        max_fan_out: Option<PlacedValue<String>> => shape::count,
+        max_fan_out: Option<PlacedValue<String>> => schema::count,
         /// The head start of the first forked agent.
-        stagger: Option<PlacedValue<String>> => shape::duration,
+        stagger: Option<PlacedValue<String>> => schema::duration,
         /// The agents that the state waits for before its prompt is asked: all, any, or how many of them have
         /// to end well.
-        join: Option<PlacedValue<String>> => forking::join_shape,
+        join: Option<PlacedValue<String>> => joins::join_shape,
         /// The time that a join waits.
-        timeout: Option<PlacedValue<String>> => shape::duration,
+        timeout: Option<PlacedValue<String>> => schema::duration,
         /// The continuation if a join takes too long: fail, keep, or a state.
-        on_timeout: Option<PlacedValue<String>> => shape::text,
+        on_timeout: Option<PlacedValue<String>> => schema::text,
         /// The continuation if too many agents of a join fail: fail, keep, or a state.
-        on_failure: Option<PlacedValue<String>> => shape::text,
+        on_failure: Option<PlacedValue<String>> => schema::text,
         /// The fate of agents that still live when the join is complete: leave or stop.
-        rest: Option<PlacedValue<String>> => forking::rest_shape,
+        rest: Option<PlacedValue<String>> => joins::rest_shape,
     }
 }
 
@@ -190,7 +188,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
             }
             let place = EntryPlace::of(&written);
             let when = written.value.when.clone();
-            if let Some(transition) = errors.keep(policy_entry::listed(written)) {
+            if let Some(transition) = errors.keep(implied_policy::listed(written)) {
                 frontmatter.policy.allowed.push(transition);
                 places.entries.push(place);
                 places.whens.push(when.as_ref().map(|when| when.at));
@@ -198,7 +196,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
             }
         }
     }
-    output::read(raw.output, &whens, raw.evaluator.as_ref(), frontmatter, places, errors);
+    read(raw.output, &whens, raw.evaluator.as_ref(), frontmatter, places, errors);
     let written = WrittenOptions::of(&root);
     (frontmatter.options, places.options) = (written.options, written.places);
     errors.add(written.faults);
@@ -207,17 +205,17 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
     let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
     places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
-    let many = errors.keep(value(raw.forks, forking::forks)).flatten();
+    let many = errors.keep(value(raw.forks, joins::forks)).flatten();
     frontmatter.policy.many_forks = many.unwrap_or_default();
     errors.keep(force_implicit(raw.force_implicit, frontmatter));
     frontmatter.forks = ForkRules {
-        max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
+        max_fan_out: errors.keep(value(raw.max_fan_out, joins::count)).flatten(),
         stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
     };
     places.join = place(raw.join.as_ref());
     places.on_failure = place(raw.on_failure.as_ref());
     places.on_timeout = place(raw.on_timeout.as_ref());
-    frontmatter.join = forking::RawJoin {
+    frontmatter.join = joins::RawJoin {
         join: raw.join,
         timeout: raw.timeout,
         on_timeout: raw.on_timeout,
@@ -373,7 +371,7 @@ pub fn why_no_state(state: &StateName, source: &dyn WorkflowSource) -> Option<St
         Some(StateKind::Script) => {
             PreparedScript::read(state, None, source).err().map(|error| error.to_string())
         }
-        None => Some(state_error::Error::NotAPrompt { path: source.path(state) }.to_string()),
+        None => Some(step::Error::NotAPrompt { path: source.path(state) }.to_string()),
     }
 }
 
@@ -383,6 +381,80 @@ pub fn resolve_join(join: &mut Join, source: &dyn WorkflowSource) {
         if let JoinFallback::State(state) = fallback {
             resolve(state, source);
         }
+    }
+}
+
+// `output` in frontmatter, and `when` in an entry of a policy: the form of a state's answer, and the transitions.
+//
+// An object contains no tags, so the policy has to give the parts of a tag: the forked agents, or the question. If
+// the object decides, an evaluator has nothing to decide.
+
+/// Reads `output`, and the `when` of each entry of the policy.
+fn read(
+    output: Option<PlacedValue<OrderedJson>>,
+    whens: &[Option<PlacedValue<OrderedJson>>],
+    evaluator: Option<&PlacedValue<RawEvaluator>>,
+    frontmatter: &mut Frontmatter,
+    places: &mut FrontmatterPlaces,
+    errors: &mut YamlErrors,
+) {
+    let Some(output) = output else {
+        if let Some(when) = whens.iter().flatten().next() {
+            let message = "`when` decides by the fields of an `output`; give the state one, such as `output: verdict.schema.json`";
+            errors.keep::<()>(Err(Error::at(when.at, message.to_owned())));
+        }
+        return;
+    };
+    if let Some(evaluator) = evaluator {
+        let message = "the fields of an `output` decide what follows; leave the evaluator out";
+        errors.keep::<()>(Err(Error::at(evaluator.at, message.to_owned())));
+    }
+    if frontmatter.policy.is_open() && errors.is_empty() {
+        frontmatter.policy = TransitionPolicy::result();
+        places.entries = vec![EntryPlace::whole(output.at)];
+        places.whens = vec![None];
+    }
+    let place = output.at;
+    let schema = match output.value {
+        OrderedJson::Text(name) => schema_file(&name).map(SchemaOrigin::File),
+        written @ OrderedJson::Object(_) => Ok(SchemaOrigin::Inline(written)),
+        _ => Err("an output is a JSON schema: a file such as verdict.schema.json, or a mapping with `type: object`".to_owned()),
+    };
+    let Some(schema) = errors.keep(schema.map_err(|why| Error::at(place, why))) else { return };
+    let mut rules = Vec::new();
+    for (index, transition) in frontmatter.policy.allowed.iter().enumerate() {
+        let at = places.entries.get(index).map_or(place, |place| place.entry);
+        let unsaid = says_all(transition).map_err(|why| Error::at(at, why.to_owned()));
+        errors.keep(unsaid);
+        let when = whens.get(index).and_then(Option::as_ref);
+        let when = when.map(tests).transpose().map(Option::unwrap_or_default);
+        let transition = transition.clone();
+        rules.extend(errors.keep(when).map(|when| OutputRule { when, transition }));
+    }
+    frontmatter.output = Some(OutputKey { schema, place, rules });
+}
+
+fn tests(when: &PlacedValue<OrderedJson>) -> Result<Vec<FieldTest>, Error> {
+    let value = serde_json::to_value(&when.value).unwrap_or(Value::Null);
+    OutputRule::tests(&value).map_err(|why| Error::at(when.at, why))
+}
+
+/// Checks that an entry leaves nothing to the words of a tag.
+fn says_all(transition: &Transition) -> Result<(), &'static str> {
+    match transition {
+        Transition::Ask { .. } => Err("an `output` cannot say what to ask; goto a state that asks"),
+        Transition::Fork { each: Some(each), .. } if each.list == ANY_LIST => {
+            Err("an `output` cannot name the list; name it here, such as each: items.json")
+        }
+        Transition::Result { payload, .. } if !payload.is_empty() => {
+            Err("the answer itself is the text of the result; leave `payload` out")
+        }
+        Transition::Goto { .. }
+        | Transition::Reset { .. }
+        | Transition::Call { .. }
+        | Transition::Function { .. }
+        | Transition::Fork { .. }
+        | Transition::Result { .. } => Ok(()),
     }
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use super::state_error::Error;
+use super::step::Error;
 use crate::source::is_state;
 use crate::source::{self, WorkflowSource};
 use crate::tag;
-use crate::tag::print::PRINT;
+use crate::tag::PRINT;
 use raymond_model::id::{Folder, StateName};
 use raymond_model::operation::Operation;
 use raymond_model::transition::{TagName, Variables};

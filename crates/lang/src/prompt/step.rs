@@ -5,22 +5,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::graph::begun_states::begun_agent_options;
-use crate::output::{OutputContract, SchemaError, placeholder};
-use crate::position::SourcePlace;
-use crate::prompt::document::{self, ExaminedDocument, PromptDocument};
-use crate::prompt::evaluator::{self, Evaluator};
-use crate::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
-pub use crate::prompt::state_error::Error;
-use crate::prompt::{frontmatter, scopes};
-use crate::source::{self, WorkflowSource};
-use crate::turn_options::{OptionPlaces, embed_files};
-use crate::yaml::YamlErrors;
-use crate::{manifest, tag, template, yaml};
 use raymond_model::agent::AgentOptions;
 use raymond_model::evaluation::TransitionProposal;
 use raymond_model::graph_execution::PromptTask;
-use raymond_model::id::{AgentId, RunId, ScopePath, StateName};
+use raymond_model::id::{AgentId, RunId, ScopePath};
+pub use raymond_model::id::{StateKind, StateName};
 use raymond_model::join::Join;
 use raymond_model::model::ModelName;
 use raymond_model::money::Usd;
@@ -29,6 +18,18 @@ use raymond_model::settings::ForkRules;
 use raymond_model::transition::{ANY_LIST, Transition, Variables};
 use raymond_model::turn::TurnReply;
 use raymond_model::turn_options::TurnOptions;
+
+use crate::graph::begun_states::begun_agent_options;
+use crate::output::{OutputContract, SchemaError, placeholder};
+use crate::position::SourcePlace;
+use crate::prompt::document::{ExaminedDocument, PromptDocument};
+use crate::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
+use crate::prompt::judgement::Evaluator;
+use crate::prompt::{document, frontmatter, judgement, scopes};
+use crate::source::WorkflowSource;
+use crate::turn_options::{OptionPlaces, embed_files};
+use crate::yaml::YamlErrors;
+use crate::{manifest, source, tag, template, yaml};
 
 /// A Claude turn to be run.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -203,7 +204,7 @@ pub fn evaluation(
 ) -> Result<PreparedPrompt, Error> {
     let asked = step_with(position, source, read)?;
     let mut position = PromptContext { state: proposal.evaluator.clone(), ..position.clone() };
-    position.variables.extend(evaluator::values(proposal));
+    position.variables.extend(judgement::values(proposal));
     let own = step_with(&position, source, read)?;
     let model = match asked.evaluator {
         Some(Evaluator::Prompt { model, .. }) => model,
@@ -444,6 +445,50 @@ pub fn agent_options_at(
             source.scope(path).map(|there| agent_options(state, &*there)).unwrap_or_default()
         }
     }
+}
+
+// The reasons that a state of a folder cannot be used.
+
+/// The reasons that a state cannot be used. Each text begins with the file, and the place in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Its file cannot be used.
+    #[error(transparent)]
+    Source(#[from] source::Error),
+    /// Its file is of another kind.
+    #[error(
+        "{path}: this is not a state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script such as NAME.sh or any file that can be executed"
+    )]
+    NotAPrompt {
+        /// The file.
+        path: String,
+    },
+    /// Its file does not say what executes it.
+    #[error(
+        "{path}:1:1: this is not a state: a file without the ending .sh, .bash or .py is a script only if its first line says what executes it, such as #!/usr/bin/env node"
+    )]
+    NoInterpreter {
+        /// The file.
+        path: String,
+    },
+    /// Its file has a mistake.
+    #[error("{path}:{error}")]
+    Document {
+        /// The file.
+        path: String,
+        /// The mistake and its place.
+        error: yaml::Error,
+    },
+}
+
+// Files that lie beside prompts and are none.
+
+/// Markdown that lies beside prompts and is for others.
+const FOR_OTHERS: [&str; 4] = ["README.md", "CLAUDE.md", "AGENTS.md", "SKILL.md"];
+
+/// Returns whether a file usually lies beside the prompts without being one.
+pub fn is_for_others(name: &StateName) -> bool {
+    FOR_OTHERS.iter().any(|file| file.eq_ignore_ascii_case(name.as_str()))
 }
 
 #[cfg(test)]

@@ -4,8 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{ResumeEnvironment, ResumeOutcome};
-use crate::prompt::evaluator::Evaluator;
-use crate::prompt::judgement::{JudgedReply, ReplyRules};
+use crate::prompt::judgement::{Evaluator, JudgedReply, ReplyRules};
 use crate::prompt::step::{
     self, DocumentReader, JoinResults, OptionSite, PreparedPrompt, PromptContext, RESULTS_FILE,
     UnfilledPlaceholder,
@@ -17,12 +16,12 @@ use raymond_model::decide::{TurnJudgement, prompt_place};
 use raymond_model::graph_execution::WaitResult;
 use raymond_model::id::{Folder, StateName};
 use raymond_model::money::Usd;
-use raymond_model::permission::RunPermission;
+use raymond_model::privilege::RunPermission;
 use raymond_model::settings::ForkRules;
 use raymond_model::turn::{FailureCause, TURN_VERSION, TurnFailure, TurnInput, TurnReply};
 use raymond_model::turn_options::{OnDenied, PermissionMode, TurnOptions};
 use raymond_model::widening::{OptionWidening, effective_permission};
-use raymond_model::working_dir::WorkingDir;
+use raymond_model::worktree::WorkingDir;
 
 /// The permit of a turn to run.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use super::{OptionFault, OptionPlaces};
 use crate::position::SourcePlace;
 use crate::source::{WorkflowSource, stays_below};
-use crate::turn_options::lists::{fault, scalar};
-use crate::yaml::content::{YamlContent, YamlValue};
+use crate::turn_options::{fault, scalar};
+use crate::yaml::{YamlContent, YamlValue};
 use raymond_model::json_mistake::placed_mistake;
 use raymond_model::turn_options::{ConfigSource, TurnOptions};
 

@@ -14,9 +14,9 @@ use serde::de::{
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use crate::hint::{closest, for_unknown_key};
+use crate::diagnostic::{closest, for_unknown_key};
 use crate::position::SourcePlace;
-use crate::yaml::content::{YamlContent, YamlEntry, YamlValue};
+use crate::yaml::{YamlContent, YamlEntry, YamlValue};
 
 /// A value that its type does not take.
 #[derive(Debug)]

@@ -16,9 +16,9 @@ use std::sync::Arc;
 use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde_json::Number;
 
+use crate::diagnostic::quoted;
 use crate::position::SourcePlace;
-use crate::report::quoted;
-use crate::yaml::content::{YamlContent, YamlEntry, YamlScalar, YamlValue};
+use crate::yaml::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 
 /// The largest nesting depth of lists and maps.
 const MAX_DEPTH: usize = 64;

@@ -7,7 +7,12 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::id::AgentId;
+use super::queue_hosts::{HostChange, HostIndex};
+use super::{AdmissionQueue, HeldPermit, QueuedStanding};
+use crate::agent::Agent;
+use crate::budget::Budget;
+use crate::host::{HostLabel, HostName};
+use crate::id::{AgentId, StateName};
 use crate::time::Timestamp;
 
 /// The place of an agent in its line. New agents stand in the order in which they asked; the others in the order
@@ -213,3 +218,212 @@ impl WaitingLines {
         self.families.get(agent.parent().unwrap_or_default()).map(|family| family.rank)
     }
 }
+
+// The places where agents wait: lines, aside for money, or nowhere while they move.
+
+impl AdmissionQueue {
+    /// Returns the number of a host. One that the queue has not heard of is full.
+    pub(super) fn host_index(&mut self, host: Option<&HostName>) -> HostIndex {
+        let is_known = self.hosts.named(host).is_some();
+        let index = self.hosts.index_of(host);
+        if !is_known {
+            self.movable.select(index, true);
+        }
+        index
+    }
+
+    /// Takes a repeated request: it brings a suspended agent back, and moves one whose host is another one now.
+    pub(super) fn ask_again(&mut self, request: PermitRequest) {
+        let host = self.host_index(request.host.as_ref());
+        let Some(turn) = self.queued.get(&request.agent) else { return };
+        if turn.host == host && turn.standing != QueuedStanding::Suspended {
+            return;
+        }
+        let owner = self.leave_place(&request.agent, QueuedStanding::Suspended);
+        if let Some(turn) = self.queued.get_mut(&request.agent) {
+            turn.host = host;
+            turn.mobility = request.mobility;
+        }
+        self.enter_line(&request.agent);
+        self.bring_next(owner);
+    }
+
+    /// Puts a queued agent into the lines of its host.
+    pub(super) fn enter_line(&mut self, agent: &AgentId) {
+        let Some(turn) = self.queued.get_mut(agent) else { return };
+        turn.standing = QueuedStanding::InLine;
+        let is_movable = turn.mobility != AgentMobility::Fixed
+            && turn.place.kind() == WaitingLineKind::New
+            && turn.host != HostIndex::HERE;
+        if is_movable {
+            self.movable.insert(turn.mobility.clone(), turn.host, turn.place, agent.clone());
+        }
+        self.hosts.insert(turn.host, turn.place, agent.clone(), self.clock);
+    }
+
+    /// Takes an agent out of where it waits. Returns the owner of a share that it was brought back for and is not
+    /// checked for.
+    pub(super) fn leave_place(
+        &mut self,
+        agent: &AgentId,
+        standing: QueuedStanding,
+    ) -> Option<AgentId> {
+        let turn = self.queued.get_mut(agent)?;
+        let (host, place) = (turn.host, turn.place);
+        match std::mem::replace(&mut turn.standing, standing) {
+            QueuedStanding::InLine => {
+                self.movable.remove(&turn.mobility, host, place);
+                self.hosts.remove(host, place, agent, self.clock);
+                self.aside.left_line(host, agent)
+            }
+            QueuedStanding::ForShare(owner) => {
+                self.aside.remove(&owner, host, place);
+                None
+            }
+            QueuedStanding::Suspended => None,
+        }
+    }
+
+    /// Gives an agent a permit.
+    pub(super) fn hold(&mut self, agent: AgentId, permit: HeldPermit) {
+        let host = permit.host;
+        if let Some(earlier) = self.holders.insert(agent, permit) {
+            let change = self.hosts.stop(earlier.host);
+            self.host_changed(earlier.host, change);
+        }
+        let change = self.hosts.start(host);
+        self.host_changed(host, change);
+    }
+
+    /// Takes the permit of an agent back, if it has one.
+    pub(super) fn let_go(&mut self, agent: &AgentId) {
+        if let Some(HeldPermit { host, .. }) = self.holders.remove(agent) {
+            let change = self.hosts.stop(host);
+            self.host_changed(host, change);
+        }
+    }
+
+    /// Takes in that a host has become free or full.
+    pub(super) fn host_changed(&mut self, host: HostIndex, change: HostChange) {
+        let due = match change {
+            HostChange::None => return,
+            HostChange::Freed => {
+                self.movable.select(host, false);
+                self.aside.freed(host)
+            }
+            HostChange::Filled => {
+                self.movable.select(host, true);
+                self.aside.filled(host)
+            }
+        };
+        for owner in due {
+            self.bring_next(Some(owner));
+        }
+    }
+
+    /// Returns the first agent that was set aside to its line, in each share `agent` belongs to.
+    pub(super) fn bring_back(&mut self, agent: &AgentId) {
+        if self.aside.is_empty() {
+            return;
+        }
+        for owner in agent.lineage() {
+            let owner = self.aside.owner(owner);
+            self.bring_next(owner);
+        }
+    }
+
+    /// Returns the first agent at a free host that waits for a share to its line.
+    pub(super) fn bring_next(&mut self, owner: Option<AgentId>) {
+        if let Some((_, _, agent)) = owner.and_then(|owner| self.aside.bring(&owner)) {
+            self.enter_line(&agent);
+        }
+    }
+}
+
+// What the queue is asked, and what it answers: requests for permits, limits, admitted turns.
+
+/// A request for a permit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PermitRequest {
+    /// The agent's id.
+    pub agent: AgentId,
+    /// The state or node whose prompt is due.
+    pub state: StateName,
+    /// The end of the agent's last turn; `None` before its first.
+    pub last_turn: Option<Timestamp>,
+    /// The host of the agent; `None` for this machine.
+    pub host: Option<HostName>,
+    /// The hosts that the agent could wait at instead.
+    pub mobility: AgentMobility,
+}
+
+impl PermitRequest {
+    /// Returns the request for the turn that an agent has due on this machine.
+    pub fn of(agent: &Agent) -> Self {
+        Self {
+            agent: agent.id.clone(),
+            state: agent.prompt().clone(),
+            last_turn: agent.last_turn_ended,
+            host: None,
+            mobility: AgentMobility::Fixed,
+        }
+    }
+}
+
+/// The hosts to which an agent that waits could be moved.
+#[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum AgentMobility {
+    /// None: it stays where it is.
+    #[default]
+    Fixed,
+    /// The hosts with this label.
+    HostsWith(HostLabel),
+    /// All hosts. It comes last in the order of mobilities, because it has the most choice.
+    AnyHost,
+}
+
+impl AgentMobility {
+    /// Returns the mobility of an agent that may be moved to all hosts that meet its requirement.
+    pub fn within(requirement: Option<&HostLabel>) -> Self {
+        requirement.map_or(Self::AnyHost, |label| Self::HostsWith(label.clone()))
+    }
+}
+
+/// An agent whose turn may start.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdmittedTurn {
+    /// The agent's id.
+    pub agent: AgentId,
+    /// The turn began before the run was resumed.
+    pub begun: bool,
+}
+
+/// The limits of one admission.
+#[derive(Debug, Clone, Copy)]
+pub struct AdmissionLimits<'run> {
+    /// The number of permits that may be held, on all hosts together.
+    pub permits: usize,
+    /// The money of the run.
+    pub budget: Budget<'run>,
+    /// The agents with an idle process on this machine.
+    pub warm: &'run [AgentId],
+    /// The number of agents, on all hosts together, that have begun and are about to ask: as many permits are left to
+    /// them.
+    pub returning: usize,
+    /// What other hosts have: those that are missing have nothing of it.
+    pub hosts: &'run BTreeMap<HostName, HostActivity>,
+    /// The current time.
+    pub now: Timestamp,
+}
+
+/// The activity on a host that the order of its turns depends on.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct HostActivity {
+    /// The agents with an idle process there.
+    pub warm: Vec<AgentId>,
+    /// The number of agents there that have begun and are about to ask, and of those that are about to move there.
+    pub returning: usize,
+}
+
+/// The activity where there is no other host than this machine.
+pub static NO_OTHER_HOSTS: BTreeMap<HostName, HostActivity> = BTreeMap::new();

@@ -2,17 +2,23 @@
 
 use std::collections::HashMap;
 
-use super::ApplyError;
-use super::money::{EstimateUpdate, spend};
-use crate::agent::{Agent, StepStage};
+use super::{ApplyError, EstimateUpdate, due, spend};
+use crate::activity::Activity;
+use crate::agent::{Agent, PersonMessage, StepStage};
 use crate::apply::Effect;
+use crate::branch::BranchedAgent;
 use crate::budget::BudgetShare;
-use crate::id::AgentId;
+use crate::event::{AgentHold, AgentMessage, AttachedSession, PromptEdit, RunBranched, RunCommand};
+use crate::id::{AgentId, MessageId};
 use crate::money::Usd;
-use crate::program_execution::{LostRequest, RequestBody, RequestStatus};
+use crate::program_execution::{
+    INSTANCE_LABEL, LostRequest, RequestBody, RequestStatus, STATE_LABEL,
+};
 use crate::retry::RetriedAgent;
 use crate::run::{AgentEnding, FinishedAgent, Run, RunStatus};
+use crate::session::{Session, SessionOrigin};
 use crate::time::Timestamp;
+use crate::turn::TurnId;
 
 pub(super) fn agents_retried(
     run: &mut Run,
@@ -171,4 +177,171 @@ fn take_again(
         }
     }
     Some(handle)
+}
+
+// A run that branches off another: its own name and settings, and sessions of their own for its agents.
+
+pub(super) fn run_branched(run: &mut Run, event: &RunBranched) -> Result<Vec<Effect>, ApplyError> {
+    for BranchedAgent { agent, sessions } in &event.agents {
+        let live = run.agents.get(agent).ok_or_else(|| ApplyError::NoAgent(agent.clone()))?;
+        if sessions.len() != live.stack.len() + 1 {
+            return Err(ApplyError::NoSession);
+        }
+    }
+    if let Some(reply) = &event.origin.reply
+        && !run.agents.contains_key(&reply.agent)
+    {
+        return Err(ApplyError::NoAgent(reply.agent.clone()));
+    }
+    if event.agents.len() != run.agents.len() {
+        return Err(ApplyError::NoSession);
+    }
+    let label = run.label().to_owned();
+    run.workflow_id = event.run.clone();
+    run.settings = event.settings.clone();
+    rename(run, &label);
+    run.branch = Some(event.origin.clone());
+    run.status = RunStatus::Running;
+    run.pause = None;
+    run.limited_until = None;
+    for ended in &mut run.finished {
+        ended.unbilled_turn = None;
+    }
+    // What a person has allowed is for the other run.
+    run.approval_rules.clear();
+    for BranchedAgent { agent: id, sessions } in &event.agents {
+        let Some(agent) = run.agents.get_mut(id) else { continue };
+        let mut sessions = sessions.iter().cloned();
+        if let Some(session) = sessions.next() {
+            agent.retry_turn(session);
+        }
+        agent.approvals.forget_answers();
+        // Whoever works on an agent works on that of the other run.
+        agent.orders.visit = None;
+        agent.end_timed_hold();
+        agent.unpark();
+        for (frame, session) in agent.stack.iter_mut().zip(sessions) {
+            let origin = frame.unbegun.take().unwrap_or_else(|| SessionOrigin::Branch {
+                from: frame.session.clone(),
+                at: frame.checkpoint.clone(),
+            });
+            frame.unbegun = Some(origin);
+            frame.session = session;
+        }
+    }
+    if let Some(reply) = &event.origin.reply
+        && let Some(agent) = run.agents.get_mut(&reply.agent)
+    {
+        agent.given_reply = Some(reply.text.clone());
+    }
+    Ok(run.agents.keys().cloned().map(Effect::Proceed).collect())
+}
+
+/// Gives the programs that have the other run's label that of this run, under which they publish their states.
+fn rename(run: &mut Run, from: &str) {
+    let to = run.label().to_owned();
+    if to == from {
+        return;
+    }
+    for agent in run.agents.values_mut() {
+        let Some(own) = agent.execution.program_mut().filter(|own| own.label == from) else {
+            continue;
+        };
+        own.label.clone_from(&to);
+        if let Some(Activity::Assert { label, key, .. }) = &mut own.position.activity
+            && [INSTANCE_LABEL, STATE_LABEL].contains(&label.as_str())
+            && key == from
+        {
+            key.clone_from(&to);
+        }
+    }
+}
+
+// The orders of people to single agents.
+
+/// Takes in a command. One about an agent that has ended changes nothing.
+pub(super) fn command_received(
+    run: &mut Run,
+    (id, command): (&str, &RunCommand),
+    at: Timestamp,
+) -> Vec<Effect> {
+    match command {
+        RunCommand::Stop => vec![Effect::Stop],
+        RunCommand::Answer(_) | RunCommand::Retry(_) => Vec::new(),
+        RunCommand::Tell(AgentMessage { agent, text }) => {
+            let Some(agent) = run.agents.get_mut(agent) else { return Vec::new() };
+            let message = PersonMessage::of_command(id, text);
+            let told = agent.tells_turn(&message);
+            agent.orders.messages.push(message);
+            told.into_iter().collect()
+        }
+        RunCommand::Hold(hold) => set_hold(run, hold, Some(at)),
+        RunCommand::Release(hold) => set_hold(run, hold, None),
+        RunCommand::Edit(PromptEdit { turn, text, is_late }) => match due(run, turn) {
+            Ok(agent) if agent.is_held() && !is_late => {
+                agent.edit_asked_text(text.clone());
+                Vec::new()
+            }
+            Ok(_) | Err(_) => vec![too_late(turn, "its prompt was not edited")],
+        },
+        RunCommand::Attach(attached) => match due(run, &attached.turn) {
+            Ok(agent)
+                if agent.session.history() == Some(&attached.from)
+                    && agent.is_held()
+                    && !attached.is_late =>
+            {
+                let AttachedSession { session, message, .. } = attached;
+                agent.session = Session::resumed(session.clone(), message.clone());
+                Vec::new()
+            }
+            Ok(_) | Err(_) => {
+                let session = &attached.session;
+                let what = format!("what was said in the session {session} is not in its history");
+                vec![too_late(&attached.turn, &what)]
+            }
+        },
+        RunCommand::StopAgent { agent } => match run.agents.get_mut(agent) {
+            Some(state) => {
+                state.orders.is_ending = true;
+                vec![Effect::StopAgent(agent.clone())]
+            }
+            None => Vec::new(),
+        },
+    }
+}
+
+/// Returns the warning about an order for a turn that is over.
+fn too_late(turn: &TurnId, what: &str) -> Effect {
+    let text = format!("it continued in the meantime, so {what}");
+    Effect::Warn { agent: turn.agent.clone(), text }
+}
+
+/// Holds agents from a time on, or releases them.
+fn set_hold(run: &mut Run, hold: &AgentHold, since: Option<Timestamp>) -> Vec<Effect> {
+    let AgentHold { family, visit } = hold;
+    let ids: Vec<AgentId> = if family.descendants {
+        run.agents.values().map(|agent| agent.id.clone()).filter(|id| family.has(id)).collect()
+    } else {
+        run.agents.get(&family.agent).map(|agent| agent.id.clone()).into_iter().collect()
+    };
+    for id in &ids {
+        if let Some(agent) = run.agents.get_mut(id) {
+            match since {
+                Some(since) => agent.orders.hold(visit.as_deref(), since),
+                None => agent.orders.release(visit.as_deref()),
+            }
+        }
+    }
+    ids.into_iter().map(Effect::Proceed).collect()
+}
+
+/// Gives the messages of an agent to the turn that is due, or one of them to the turn that runs.
+pub(super) fn messages_taken(
+    run: &mut Run,
+    turn: &TurnId,
+    read: Option<&MessageId>,
+) -> Result<Vec<Effect>, ApplyError> {
+    due(run, turn)?.orders.take(read);
+    let is_running = read.is_some();
+    Ok(if is_running { Vec::new() } else { vec![Effect::Proceed(turn.agent.clone())] })
 }

@@ -1,7 +1,6 @@
 //! Turns that do not end a step: reminded, retried, held back, or passed to an evaluator.
 
-use super::money::{EstimateUpdate, spend};
-use super::{ApplyError, due};
+use super::{ApplyError, EstimateUpdate, due, spend};
 use crate::apply::Effect;
 use crate::evaluation::TransitionProposal;
 use crate::event::{AgentParked, TransitionProposed, TurnFailed, TurnHeld, TurnRejected};

@@ -6,9 +6,13 @@
 //!
 //! The texts by which an agent learns what became of calls that needed approval.
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
-use crate::approval::{ApprovalRequest, ApprovalVerdict};
+use super::{ApprovalRule, RuleScope};
+use crate::approval::ApprovalRequest;
+use crate::id::StateName;
 use crate::printable::one_line;
 use crate::question::Question;
 use crate::time::Timestamp;
@@ -261,6 +265,210 @@ pub(super) fn uncertainty_note(approvals: &[PendingApproval]) -> Option<String> 
     })
 }
 
+// The input of a tool call, cut to a size that can be kept and shown.
+
+/// The number of bytes of texts that are kept of an input.
+const MAX_BYTES: usize = 16 * 1024;
+
+/// The number of values that are kept of an input, and the depth of them.
+const MAX_VALUES: usize = 256;
+const MAX_DEPTH: usize = 8;
+
+/// The input of a tool call, cut to a size that can be kept and shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BoundedInput {
+    /// The input, or its beginning.
+    pub value: Value,
+    /// The number of bytes of the whole input that are left out.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub left_out_bytes: u64,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// The room that is left for the rest of an input.
+struct InputRoom {
+    bytes: usize,
+    values: usize,
+    left_out: usize,
+}
+
+impl BoundedInput {
+    /// Returns an input, cut if it is too large.
+    pub fn of(input: &Value) -> Self {
+        let mut room = InputRoom { bytes: MAX_BYTES, values: MAX_VALUES, left_out: 0 };
+        let value = room.cut(input, MAX_DEPTH).unwrap_or_default();
+        Self { value, left_out_bytes: u64::try_from(room.left_out).unwrap_or(u64::MAX) }
+    }
+
+    /// Returns a text of the input.
+    pub fn text(&self, key: &str) -> Option<&str> {
+        self.value.get(key)?.as_str()
+    }
+}
+
+impl InputRoom {
+    /// Returns as much of a value as there is room for; `None` if there is none at all.
+    fn cut(&mut self, value: &Value, depth: usize) -> Option<Value> {
+        if self.values == 0 || depth == 0 || self.bytes == 0 {
+            self.left_out = self.left_out.saturating_add(value.to_string().len());
+            return None;
+        }
+        self.values -= 1;
+        Some(match value {
+            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(text) => Value::String(self.text(text)),
+            Value::Array(items) => {
+                items.iter().filter_map(|item| self.cut(item, depth - 1)).collect()
+            }
+            Value::Object(fields) => {
+                let mut kept = Map::new();
+                for (key, value) in fields {
+                    let key = self.text(key);
+                    let cut = self.cut(value, depth - 1);
+                    kept.extend(cut.map(|value| (key, value)));
+                }
+                Value::Object(kept)
+            }
+        })
+    }
+
+    fn text(&mut self, text: &str) -> String {
+        let cut = text.floor_char_boundary(self.bytes);
+        self.bytes -= cut;
+        self.left_out = self.left_out.saturating_add(text.len() - cut);
+        text[..cut].to_owned()
+    }
+}
+
+// The answer to an approval.
+
+/// The answer to an approval.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(tag = "verdict", rename_all = "snake_case")]
+pub enum ApprovalVerdict {
+    /// The call runs, once.
+    Allow,
+    /// The call runs, and Claude Code does not ask for calls that these rules cover.
+    AllowAlways {
+        /// The rules.
+        rules: Vec<ApprovalRule>,
+        /// The turns that they are for.
+        scope: RuleScope,
+    },
+    /// The call does not run.
+    Deny {
+        /// The reason, which the agent is told; empty for none.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        reason: String,
+    },
+}
+
+/// The word before the reason of a denial.
+const DENY: &str = "deny";
+const ALLOW_ALWAYS: &str = "allow-always";
+const ALLOW_IN_RUN: &str = "allow-always-in-run";
+
+impl ApprovalVerdict {
+    /// Reads an answer: the name of a verdict, or the number under which the question shows it. `prompt` is the prompt
+    /// of the turn, with its folder.
+    ///
+    /// # Errors
+    /// The answers that would be valid, in words.
+    pub fn read(given: &str, request: &ApprovalRequest, prompt: StateName) -> Result<Self, String> {
+        Self::read_for(given, request, || RuleScope::State(prompt))
+    }
+
+    fn read_for(
+        given: &str,
+        request: &ApprovalRequest,
+        own_scope: impl FnOnce() -> RuleScope,
+    ) -> Result<Self, String> {
+        let question = request.question("");
+        let text = given.trim();
+        if let Some(reason) = text.strip_prefix(DENY).and_then(|rest| rest.strip_prefix(':')) {
+            return Ok(Self::Deny { reason: reason.trim().to_owned() });
+        }
+        let by_number = || {
+            let number: usize = text.parse().ok()?;
+            question.options.get(number.checked_sub(1)?).map(|option| option.id.as_str())
+        };
+        let always = |scope| Self::AllowAlways { rules: request.rules.clone(), scope };
+        let text = by_number().unwrap_or(text);
+        if let Some((word @ ("allow" | ALLOW_ALWAYS | ALLOW_IN_RUN), rules)) = text.split_once(':')
+        {
+            let rules = ApprovalRule::parse_all(rules)?;
+            request.check_rules(&rules)?;
+            let scope = if word == ALLOW_IN_RUN { RuleScope::Run } else { own_scope() };
+            return Ok(Self::AllowAlways { rules, scope });
+        }
+        match text {
+            "allow" => Ok(Self::Allow),
+            DENY => Ok(Self::Deny { reason: String::new() }),
+            ALLOW_ALWAYS | ALLOW_IN_RUN if request.rules.is_empty() => Err(
+                "Claude Code offers no rule for this call; use allow, deny or allow-always: RULE"
+                    .to_owned(),
+            ),
+            ALLOW_ALWAYS => Ok(always(own_scope())),
+            ALLOW_IN_RUN => Ok(always(RuleScope::Run)),
+            _ => {
+                let ids: Vec<&str> =
+                    question.options.iter().map(|option| option.id.as_str()).collect();
+                Err(format!(
+                    "use one of {}, \"deny: REASON\" or \"allow-always: RULE\"",
+                    ids.join(", ")
+                ))
+            }
+        }
+    }
+
+    /// Checks whether a text is an answer.
+    ///
+    /// # Errors
+    /// The answers that would be valid, in words.
+    pub fn check(given: &str, request: &ApprovalRequest) -> Result<(), String> {
+        Self::read_for(given, request, || RuleScope::Run).map(drop)
+    }
+
+    /// Returns the name of the answer.
+    pub fn id(&self) -> &'static str {
+        match self {
+            Self::Allow => "allow",
+            Self::AllowAlways { scope: RuleScope::State(_), .. } => ALLOW_ALWAYS,
+            Self::AllowAlways { scope: RuleScope::Run, .. } => ALLOW_IN_RUN,
+            Self::Deny { .. } => DENY,
+        }
+    }
+
+    /// Returns whether the call may run.
+    pub fn allows(&self) -> bool {
+        match self {
+            Self::Allow | Self::AllowAlways { .. } => true,
+            Self::Deny { .. } => false,
+        }
+    }
+
+    /// Returns it in words.
+    pub fn phrase(&self) -> String {
+        match self {
+            Self::Allow => "allowed".to_owned(),
+            Self::AllowAlways { rules, scope } => {
+                let rules: Vec<String> = rules.iter().map(ToString::to_string).collect();
+                let place = match scope {
+                    RuleScope::State(state) => state.to_string(),
+                    RuleScope::Run => "the whole run".to_owned(),
+                };
+                format!("allowed, and from now on {} in {place}", rules.join(", "))
+            }
+            Self::Deny { reason } if reason.is_empty() => "denied".to_owned(),
+            Self::Deny { reason } => format!("denied: {reason}"),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -344,5 +552,77 @@ mod tests {
         assert_eq!(approvals.grant_for(&asked(1, 1).request), None);
         let note = approvals.uncertainty_note().expect("a note");
         assert!(note.contains("Bash: touch 1") && !note.contains("touch 2"), "{note}");
+    }
+}
+
+#[cfg(test)]
+mod bounded_input_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn small_input_is_kept_whole() {
+        let input = json!({ "command": "touch a", "timeout": 5, "list": [true, null] });
+        let bounded = BoundedInput::of(&input);
+        assert_eq!((bounded.value.clone(), bounded.left_out_bytes), (input, 0));
+        assert_eq!(bounded.text("command"), Some("touch a"));
+    }
+
+    #[test]
+    fn large_input_is_cut_and_says_how_much_is_left_out() {
+        let bounded = BoundedInput::of(&json!({ "content": "é".repeat(MAX_BYTES) }));
+        let kept = bounded.text("content").expect("a text").len();
+        let room = MAX_BYTES - "content".len();
+        assert!(kept <= room && kept > room - 2, "{kept}");
+        assert!(bounded.left_out_bytes >= (MAX_BYTES) as u64, "{}", bounded.left_out_bytes);
+        let many: Vec<u32> = (0..1000).collect();
+        let bounded = BoundedInput::of(&json!({ "many": many }));
+        assert!(bounded.value["many"].as_array().is_some_and(|kept| kept.len() < MAX_VALUES));
+        assert!(bounded.left_out_bytes > 0);
+        let mut deep = json!("end");
+        (0..100).for_each(|_| deep = json!([deep]));
+        assert!(BoundedInput::of(&deep).left_out_bytes > 0);
+    }
+}
+
+#[cfg(test)]
+mod verdict_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn verdict_is_read_by_name_number_or_with_reason() {
+        let rule = ApprovalRule { tool: "Bash".into(), content: Some("touch a *".into()) };
+        let request = |rules| {
+            let input = json!({ "command": "touch a" });
+            ApprovalRequest::new(("t".into(), "Bash".into()), (&input, "c".into()), rules)
+        };
+        let state = || StateName::parse("START.md").expect("a name");
+        let ruled = request(vec![rule.clone()]);
+        let read = |text: &str| ApprovalVerdict::read(text, &ruled, state());
+        let always = |scope| Ok(ApprovalVerdict::AllowAlways { rules: vec![rule.clone()], scope });
+        assert_eq!(read(" allow "), Ok(ApprovalVerdict::Allow));
+        assert_eq!(read("2"), always(RuleScope::State(state())));
+        assert_eq!(read("allow-always-in-run"), always(RuleScope::Run));
+        let denied = |reason: &str| Ok(ApprovalVerdict::Deny { reason: reason.into() });
+        assert_eq!(read("4"), denied(""));
+        assert_eq!(read("deny: allow"), denied("allow"));
+        for wrong in ["alow", "", "Allow", "yes", "0", "6", "denyx"] {
+            let error = read(wrong).expect_err(wrong);
+            assert!(error.starts_with("use one of allow, "), "{error}");
+        }
+        let wider = ApprovalRule { tool: "Bash".into(), content: Some("touch:*".into()) };
+        let widely = |scope| Ok(ApprovalVerdict::AllowAlways { rules: vec![wider.clone()], scope });
+        for text in ["5", "allow: Bash(touch:*)", "allow-always: Bash(touch:*)"] {
+            assert_eq!(read(text), widely(RuleScope::State(state())), "{text}");
+        }
+        assert_eq!(read("allow-always-in-run: Bash(touch:*)"), widely(RuleScope::Run));
+        for rule in ["", "Bash(tuoch:*)", "Bsh(touch:*)", "WebFetch", "Bash(a(b)"] {
+            assert!(read(&format!("allow: {rule}")).is_err(), "{rule}");
+        }
+        let without = ApprovalVerdict::read("allow-always", &request(Vec::new()), state());
+        assert!(without.is_err_and(|error| error.contains("no rule")));
     }
 }

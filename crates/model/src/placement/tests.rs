@@ -6,7 +6,7 @@ mod simulation;
 
 use super::*;
 use crate::host::{HostEpoch, HostReport};
-use crate::working_dir::WorkingDir;
+use crate::worktree::WorkingDir;
 
 const WIRE: u32 = 3;
 

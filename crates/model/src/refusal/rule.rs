@@ -6,7 +6,7 @@
 
 use serde_json::Value;
 
-use super::command;
+use super::super::refusal;
 
 /// Returns the rules that together would have allowed a call; none if no rule would.
 pub(crate) fn rules_that_allow(tool: &str, input: &Value, why: &str) -> Vec<String> {
@@ -71,7 +71,7 @@ fn of_command(command: &str, why: &str) -> Option<Vec<String>> {
         return None;
     }
     let named = why.split_once("approval: ").map(|(_, named)| named);
-    let prefixes = command::prefixes(command, named)?;
+    let prefixes = refusal::prefixes(command, named)?;
     Some(prefixes.into_iter().map(|prefix| format!("Bash({prefix}:*)")).collect())
 }
 

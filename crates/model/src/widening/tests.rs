@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::permission::StarterConsent;
+use crate::privilege::StarterConsent;
 
 fn settings(mode: &str, tools: &[&str], trusts_workflow: bool) -> Settings {
     let tools = tools.iter().map(|tool| (*tool).to_owned()).collect();

@@ -7,11 +7,10 @@ use serde::{Deserialize, Serialize};
 
 use super::{Dataspace, entries, fact, is_absent, remove};
 use crate::capture::WorkflowCapture;
-use crate::plain_file;
-use crate::{Error, contents, files, pinned};
+use crate::{Error, files, pinned, plain_file};
 use raymond_model::json_mistake::placed_mistake;
+use raymond_model::sealed_terms::WorkflowPins;
 use raymond_model::time::Timestamp;
-use raymond_model::workflow_pins::WorkflowPins;
 
 /// The longest file of a definition, in bytes.
 const MAX_LENGTH: u64 = 16 * 1024 * 1024;
@@ -60,7 +59,7 @@ impl Dataspace {
         files::make_dir(&self.definitions())?;
         let (contents, copy) = self.kept_files(&defined.name)?;
         remove(&contents)?;
-        contents::save(&contents, folder)?;
+        files::save(&contents, folder)?;
         replace_copy(&copy, folder)?;
         let text = fact::close(defined, self.key.as_ref(), DEFINITION)
             .map_err(std::io::Error::other)
@@ -82,7 +81,7 @@ impl Dataspace {
         }
         let (contents, copy) = self.kept_files(&defined.name)?;
         if !pinned::is_copy_whole(&copy, pins) {
-            let folder = contents::load(&contents, std::slice::from_ref(&copy), pins)?;
+            let folder = files::load(&contents, std::slice::from_ref(&copy), pins)?;
             let damaged = || {
                 std::io::Error::other(
                     "it has changed since it was stored; define the program again",

@@ -132,7 +132,7 @@ fn list_with_a_path_out_of_the_folder_is_refused() {
     let place = tempfile::tempdir().expect("a directory");
     let list = place.path().join("list.json");
     for path in ["/etc/x", "../x", "a/../x", "a//x", "./x", "a/", ""] {
-        let pin = raymond_model::workflow_pins::PinnedFile {
+        let pin = raymond_model::sealed_terms::PinnedFile {
             checksum: String::new(),
             size: 0,
             is_executable: false,

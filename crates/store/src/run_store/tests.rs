@@ -287,7 +287,7 @@ fn only_the_default_directory_gets_a_gitignore() {
 
 /// Returns the state of the run and the warnings, or the error in it.
 fn read(root: &RunsRoot) -> Result<(Run, Vec<String>), Error> {
-    crate::replay::replay(&root.run(&id())).map(|replayed| (replayed.run, replayed.warnings))
+    crate::journal::replay(&root.run(&id())).map(|replayed| (replayed.run, replayed.warnings))
 }
 
 #[test]

@@ -11,7 +11,7 @@ use proptest::sample::Index;
 
 use super::disk::{BROKEN, Burst, Fault, Life, NO_SPACE, live};
 use super::story::{Place, Story};
-use crate::replay::replay;
+use crate::journal::replay;
 use raymond_model::tests::plausible::pushes;
 
 const BURSTS: [Burst; 4] = [(3, false), (8, true), (1, false), (5, true)];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 
 use super::*;
-use crate::note::OperationNotes;
+use crate::append::OperationNotes;
 use raymond_agents::captured_output;
 use raymond_agents::child::orphans;
 use raymond_model::operation::RecoveryClass;

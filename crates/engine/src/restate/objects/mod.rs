@@ -5,17 +5,11 @@
 //! no two wait for each other.
 
 mod answered_list;
-mod begun_lists;
 pub(super) mod endpoint;
 pub(super) mod host;
-mod host_mail;
-mod run;
-pub(super) mod run_calls;
+pub(super) mod run;
 mod run_log;
 mod run_mail;
-mod run_questions;
-mod services;
-pub(super) mod shell;
 pub(super) mod state;
 #[cfg(test)]
 mod tests;

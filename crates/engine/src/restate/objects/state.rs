@@ -16,7 +16,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::restate::objects::run_calls::RunCall;
+use crate::restate::objects::run::RunCall;
 use raymond_model::host::HostStanding;
 
 /// The values of an object that were loaded so far; `None` for one that is not there.

@@ -7,9 +7,9 @@ use std::cmp::Ordering;
 
 use serde_json::Value;
 
-use super::lambda::LambdaIteration;
-use crate::expression::flaw::Error;
-use crate::expression::fuel::Fuel;
+use super::block::LambdaIteration;
+use crate::expression::diagnosis::Error;
+use crate::expression::environment::Fuel;
 use crate::expression::value::{as_text, kind, order};
 
 /// Returns the elements in the order of `compare`; equal ones keep their order.

@@ -11,8 +11,8 @@ use serde_json::{Map, Value, json};
 
 use crate::expression::ValueTemplate;
 use crate::graph::checked_graph::LogEntryKind;
-use crate::graph::file_paths::LOGS;
 use crate::graph::interpreter::GraphInterpreter;
+use crate::graph::prompts::LOGS;
 use raymond_model::graph_execution::GraphStateChange;
 use raymond_model::operation::Operation;
 use raymond_model::time::Timestamp;

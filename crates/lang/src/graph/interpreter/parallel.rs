@@ -3,18 +3,33 @@
 //! Each start is a record of its own, and so is the wait. The ids of the agents that were started are in the cursor, so
 //! after a crash the next one is started, and none twice.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
+use raymond_model::advance::AdvanceNext;
+use raymond_model::agent::AgentSpec;
+use raymond_model::graph_execution::{
+    GraphStateChange, LoopFrame, LoopItems, OutputFormat, PromptTask,
+};
+use raymond_model::id::{Folder, StateName};
+use raymond_model::join::Join;
+use raymond_model::question::{OTHER, Question, QuestionOption};
+use raymond_model::transition::Variables;
+use serde_json::{Map, Value, json};
 
 use super::results::{ActionOutcome, as_data};
 use super::{GraphInterpreter, GraphYield};
-use crate::graph::checked_graph::{AgentSpawn, ParallelAgents, ParallelNode, SpawnTask};
-use crate::yaml::content::YamlContent;
-use crate::yaml::tree::{self, YamlFileKind};
-use raymond_model::advance::AdvanceNext;
-use raymond_model::graph_execution::{GraphStateChange, LoopFrame, LoopItems};
-use raymond_model::join::Join;
+use crate::expression::{ValueTemplate, text};
+use crate::graph::begun_states::FIRST_STATE;
+use crate::graph::checked_graph::{
+    AgentSpawn, GraphEnding, GraphNodeName, NodeTurn, ParallelAgents, ParallelNode, ReferenceNode,
+    ReferenceText, SpawnTask, UserPrompt,
+};
+use crate::graph::companions::section;
+use crate::graph::contract;
+use crate::replies::branch_key;
+use crate::yaml::tree::YamlFileKind;
+use crate::yaml::{YamlContent, tree};
 
 /// The number of agents whose failures are named.
 const MAX_NAMED: usize = 8;
@@ -211,4 +226,262 @@ fn settled(
         join.need,
         named.join("; ")
     ))
+}
+
+// The requests to others: a turn of Claude Code, a further agent, a question to a person.
+
+impl GraphInterpreter<'_> {
+    /// Returns the task that carries out a document or a skill.
+    pub(super) fn task_of(&mut self, reference: &ReferenceNode) -> Result<PromptTask, String> {
+        let context = self.fill(&reference.context)?;
+        let prompt = match &reference.text {
+            ReferenceText::Document { path, section, choose: None, text } => {
+                contract::document(path, section.as_deref(), text, &context)
+            }
+            ReferenceText::Document { path, choose: Some(choose), text, .. } => {
+                let title = self.text(choose)?;
+                let part = section(text, &title).map_or_else(
+                    || {
+                        let lost = format!("warning: WF321 {path} has no section `{title}`");
+                        self.shown.push(format!("{lost}; Claude Code gets the whole document"));
+                        Cow::Owned(contract::without_heading(text, &title))
+                    },
+                    Cow::Borrowed,
+                );
+                contract::document(path, Some(&title), &part, &context)
+            }
+            ReferenceText::Skill { name, arguments } => {
+                let name = self.text(name)?;
+                let arguments =
+                    arguments.as_ref().map(|arguments| self.text(arguments)).transpose()?;
+                contract::skill(&name, arguments.as_deref(), &context)
+            }
+        };
+        Ok(self.task(&prompt, OutputFormat::Outputs, None))
+    }
+
+    /// Returns the task about a page.
+    pub(super) fn task_about(
+        &mut self,
+        page: &Value,
+        prompt: &ValueTemplate,
+    ) -> Result<PromptTask, String> {
+        let prompt = self.text(prompt)?;
+        Ok(self.task(&contract::page(&prompt, page), OutputFormat::Text, None))
+    }
+
+    /// Returns the task that asks for a value which is only described.
+    pub(super) fn task_of_prose(&mut self, prose: &ValueTemplate) -> Result<PromptTask, String> {
+        let prose = self.text(prose)?;
+        let state = Value::Object(self.state.fields.clone());
+        Ok(self.task(&contract::prose(&prose, &state), OutputFormat::Text, None))
+    }
+
+    /// Returns a task with the model, the options and the output schema of its node. The task of a branch is named
+    /// after it.
+    fn task(&self, prompt: &str, contract: OutputFormat, branch: Option<&str>) -> PromptTask {
+        let file = &self.around.file;
+        let node = &self.state.current_node;
+        let name = match branch {
+            Some(branch) => format!("{file}#{}", branch_key(node, branch)),
+            None => format!("{file}#{node}"),
+        };
+        let name = StateName::parse(&name).unwrap_or_else(|_| file.clone());
+        let NodeTurn { model, options, output, .. } =
+            self.graph.turns.get(node).cloned().unwrap_or_default();
+        let contract = if output.is_some() { OutputFormat::Object } else { contract };
+        PromptTask {
+            prompt: contract::with_ending(prompt, contract),
+            model: model.or_else(|| self.graph.model.clone()),
+            options,
+            output: output.map(|schema| Arc::clone(schema.text())),
+            contract,
+            expect: Vec::new(),
+            name,
+        }
+    }
+
+    /// Returns the next action that creates a further agent, in a `parallel` node the one of a branch.
+    pub(super) fn spawn_agent(
+        &mut self,
+        spawn: &AgentSpawn,
+        branch: Option<&str>,
+    ) -> Result<AdvanceNext, String> {
+        let spec = match &spawn.task {
+            SpawnTask::Prompt { kind, prompt } => {
+                let kind = kind.as_ref().map(|kind| self.text(kind)).transpose()?;
+                let prompt = contract::agent(kind.as_deref(), &self.text(prompt)?);
+                let task = self.task(&prompt, OutputFormat::Text, branch);
+                let plain = AgentSpec::plain(self.around.file.clone());
+                AgentSpec {
+                    folder: self.around.folder.clone(),
+                    task: Some(Box::new(task)),
+                    ..plain
+                }
+            }
+            SpawnTask::State { folder, state, variables } => {
+                let below = folder.as_ref().map(|folder| self.text(folder)).transpose()?;
+                let below = below.map(|below| Folder::parse(&below)).transpose();
+                let folder = match (self.around.folder.clone(), below.map_err(words)?) {
+                    (Some(here), Some(below)) => Some(here.join(&below)),
+                    (here, below) => below.or(here),
+                };
+                let state = state.as_ref().map(|state| self.text(state)).transpose()?;
+                let state =
+                    StateName::parse(state.as_deref().unwrap_or(FIRST_STATE)).map_err(words)?;
+                let variables = texts(&self.fill(variables)?)?;
+                AgentSpec { folder, variables, ..AgentSpec::plain(state) }
+            }
+        };
+        let background = match &spawn.background {
+            Some(background) => self.boolean("run_in_background", background)?,
+            None => false,
+        };
+        Ok(AdvanceNext::Agent { spec: Box::new(spec), background, joined: false })
+    }
+
+    /// Returns the question of a node.
+    pub(super) fn question(&mut self, prompt: &UserPrompt) -> Result<GraphYield, String> {
+        let from_state = match &prompt.from_state {
+            Some(from) => self.options_of(from)?.into_iter().map(|(option, _)| option).collect(),
+            None => Vec::new(),
+        };
+        let options = prompt.options.iter().map(|option| {
+            let description = option.description.as_ref().map(|text| self.text(text));
+            Ok(QuestionOption {
+                id: option.id.clone(),
+                label: self.text(&option.label)?,
+                description: description.transpose()?.unwrap_or_default(),
+            })
+        });
+        let mut options = options.collect::<Result<Vec<_>, String>>()?;
+        options.extend(from_state);
+        let header = prompt.header.as_ref().map(|header| self.text(header)).transpose()?;
+        let question = Question {
+            node: self.state.current_node.to_string(),
+            text: self.text(&prompt.question)?,
+            header,
+            options,
+            free: prompt.responses.contains_key(OTHER),
+        };
+        Ok(GraphYield::Record(AdvanceNext::Question(Box::new(question))))
+    }
+}
+
+fn words(error: impl std::fmt::Display) -> String {
+    error.to_string()
+}
+
+/// Returns values for placeholders from a map: texts as they are, others as JSON.
+fn texts(map: &Value) -> Result<Variables, String> {
+    let map = match map {
+        Value::Null => return Ok(Variables::new()),
+        Value::Object(map) => map,
+        _ => return Err("`variables` is not a map".to_owned()),
+    };
+    Ok(map.iter().map(|(name, value)| (name.clone(), text(value).into_owned())).collect())
+}
+
+// The endings of a graph: the message for people, and the result.
+//
+// The result is always one JSON object: `ending`, `type`, `message`, and `summary`, `details`, `recovery`
+// if the ending has them.
+
+impl GraphInterpreter<'_> {
+    pub(super) fn end(
+        &mut self,
+        name: &GraphNodeName,
+        ending: &GraphEnding,
+    ) -> Result<AdvanceNext, String> {
+        // An error is told even if a part of its text has no value: that is no reason to hide the rest.
+        let mut fill = |template: Option<&ValueTemplate>| {
+            if ending.success {
+                template.map(|text| self.fill(text)).transpose()
+            } else {
+                Ok(template.map(|text| self.fill_known(text)))
+            }
+        };
+        let message = fill(Some(&ending.message))?;
+        let message =
+            message.as_ref().map(|message| text(message).into_owned()).unwrap_or_default();
+        let summary = fill(ending.summary.as_ref())?;
+        let details = fill(ending.details.as_ref())?;
+        let recovery = fill(ending.recovery.as_ref())?;
+        let delegate = fill(ending.delegate.as_ref())?;
+        let code = fill(ending.code.as_ref())?;
+        let mut lines = Vec::from_iter((!message.is_empty()).then(|| message.clone()));
+        if ending.success {
+            lines.extend(listed(summary.as_ref()));
+        } else {
+            lines.extend(details.as_ref().map(shown));
+            lines.extend(recovery.iter().flat_map(advice));
+        }
+        let skill = delegate.as_ref().and_then(|delegate| delegate.get("skill"));
+        lines.extend(skill.map(|skill| format!("Continue with: /{}", name_of(&shown(skill)))));
+        let told = lines.join("\n");
+        if !told.is_empty() {
+            self.shown.push(told.clone());
+        }
+        let mut given = Map::new();
+        given.insert("ending".to_owned(), name.to_string().into());
+        let kind = if ending.success { "success" } else { "error" };
+        given.insert("type".to_owned(), kind.into());
+        given.insert("message".to_owned(), message.into());
+        for (key, value) in [
+            ("summary", summary),
+            ("details", details),
+            ("recovery", recovery),
+            ("delegate", delegate),
+            ("code", code),
+        ] {
+            given.extend(value.map(|value| (key.to_owned(), value)));
+        }
+        let error = (!ending.success).then_some(told);
+        Ok(AdvanceNext::End { payload: Value::Object(given).to_string(), error })
+    }
+
+    /// Ends a graph whose entry preconditions do not hold.
+    pub(super) fn turned_away(&mut self, why: &str) -> GraphYield {
+        let message = format!("Entry gate failed: {why}");
+        self.shown.push(message.clone());
+        let given = json!({ "ending": "entry_gate", "type": "error", "message": message });
+        let error = Some(format!("WF401 {message}"));
+        GraphYield::Record(AdvanceNext::End { payload: given.to_string(), error })
+    }
+}
+
+/// Returns the lines that propose what to do after an error: a skill, or a text where it is no name.
+fn advice(recovery: &Value) -> Vec<String> {
+    let skill = |skill: &str| format!("Try running: /{}", name_of(skill));
+    match recovery {
+        Value::Object(map) => {
+            let suggestion = map.get("suggestion").map(shown);
+            let related = map.get("related_skill").map(|name| skill(&shown(name)));
+            suggestion.into_iter().chain(related).collect()
+        }
+        other => {
+            let text = shown(other);
+            let is_name = !text.trim().contains(char::is_whitespace);
+            vec![if is_name { skill(text.trim()) } else { text.trim_end().to_owned() }]
+        }
+    }
+}
+
+fn name_of(skill: &str) -> &str {
+    skill.trim_start_matches('/')
+}
+
+/// Returns the lines of a summary, one per entry.
+fn listed(summary: Option<&Value>) -> Vec<String> {
+    match summary {
+        Some(Value::Object(map)) => {
+            map.iter().map(|(key, value)| format!("  {key}: {}", shown(value))).collect()
+        }
+        Some(other) => vec![shown(other)],
+        None => Vec::new(),
+    }
+}
+
+fn shown(value: &Value) -> String {
+    text(value).into_owned()
 }

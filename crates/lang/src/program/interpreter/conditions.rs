@@ -1,11 +1,11 @@
 //! Checks conditions, and carries out the instructions that block on them.
 
-use super::taking::FirstOfWait;
+use super::steps::FirstOfWait;
 use super::values::MissingValue;
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::position::SourcePlace;
 use crate::program::checked_program::{ProgramCondition, TextExpression, WaitInstruction};
-use crate::program::contradiction::is_contradictory;
+use crate::program::conditions::is_contradictory;
 use raymond_model::activity::Activity;
 use raymond_model::advance::AdvanceNext;
 use raymond_model::fact::{Fact, FactQuery};

@@ -2,18 +2,22 @@
 
 use std::sync::Arc;
 
+use raymond_model::activity::Activity;
+use raymond_model::advance::AdvanceOutput;
+use raymond_model::branch::{StartedRun, WorkflowStart, is_program_file, part_for_started};
+use raymond_model::fact::Fact;
+use raymond_model::graph_execution::{OutputFormat, PromptTask};
+use raymond_model::id::StateName;
+use raymond_model::program_execution::{BlockFrame, RequestBody, RequestEntry, RequestStatus};
+
 use super::conditions::ArmCheck;
 use super::{ProgramInterpreter, ProgramSuspension};
 use crate::advance_fuel::MAX_ACTIONS_PER_ADVANCE;
 use crate::position::SourcePlace;
 use crate::program::checked_program::{
-    BranchArm, Instruction, InstructionKind, RunFolder, SendPrompt, TextExpression, TextTemplate,
+    BranchArm, Instruction, InstructionKind, ProgramCondition, RunFolder, SendPrompt,
+    StartWorkflow, TextExpression, TextTemplate,
 };
-use raymond_model::activity::Activity;
-use raymond_model::advance::AdvanceOutput;
-use raymond_model::graph_execution::{OutputFormat, PromptTask};
-use raymond_model::id::StateName;
-use raymond_model::program_execution::{BlockFrame, RequestBody, RequestEntry, RequestStatus};
 
 impl<'environment> ProgramInterpreter<'environment> {
     /// Carries out one instruction, or the end of a block.
@@ -230,5 +234,342 @@ impl<'environment> ProgramInterpreter<'environment> {
         self.position.wait = None;
         self.position.partial.push(value.clone());
         Ok(value)
+    }
+}
+
+// Carries out `start-workflow`: the start is an activity, and the run's id is taken under a name.
+
+impl<'environment> ProgramInterpreter<'environment> {
+    /// Makes the start due, once its values are known.
+    pub(super) fn start_workflow(
+        &mut self,
+        start: &'environment StartWorkflow,
+        at: SourcePlace,
+    ) -> Result<(), ProgramSuspension> {
+        for (number, expression) in start.expressions().enumerate() {
+            self.argument(number, Some(expression), at)?;
+        }
+        let label = start.label.as_ref().map(|label| self.fill(label, at)).transpose()?;
+        let of_label = start.label.as_ref().map_or(0, |label| label.arguments.len());
+        let mut values = self.position.partial.iter().skip(of_label).cloned();
+        let branch = start.branch.as_ref().and_then(|_| values.next());
+        let keys = start.context.iter().map(|(key, _)| key.clone());
+        let context = keys.zip(values).collect();
+        let program = match &self.environment.folder {
+            Some(folder) if is_program_file(&start.program) => {
+                format!("{folder}/{}", start.program)
+            }
+            Some(_) | None => start.program.clone(),
+        };
+        let budget_usd = match part_for_started(start.budget, self.environment.budget_left) {
+            Ok(part) => part,
+            Err(why) => return self.take_failed_start(start, &why),
+        };
+        let start = WorkflowStart { program, label, branch, context, budget_usd };
+        self.due(Activity::StartWorkflow(start))
+    }
+
+    /// Takes the id of the run that was started.
+    pub(super) fn take_started(&mut self, started: &StartedRun) {
+        let StartedRun { run, budget_usd } = started;
+        self.has_blocked();
+        let Some(start) = self.start() else { return };
+        let is_part = self.environment.budget_left.is_some();
+        let part = budget_usd.filter(|_| is_part).unwrap_or_default();
+        self.position.given_usd += part;
+        let with = budget_usd.map_or(String::new(), |budget| format!(" with a budget of {budget}"));
+        self.log(format!("has started {} as the run {run}{with}", start.program), false);
+        self.bind_started(start, run.as_str(), "");
+        self.next();
+    }
+
+    /// Continues after a start that has failed: in the state of its `:on-error`, if it has one.
+    pub(super) fn take_failed_start(
+        &mut self,
+        start: &'environment StartWorkflow,
+        why: &str,
+    ) -> Result<(), ProgramSuspension> {
+        let at = self.here();
+        let Some(state) = start.on_error else {
+            let why = format!("{} is not started: {why}", start.program);
+            return Err(ProgramSuspension::Fail { at, why });
+        };
+        self.has_blocked();
+        self.log(format!("{} is not started: {why}", start.program), true);
+        self.bind_started(start, "", why);
+        self.go_to(state, at)
+    }
+
+    /// Returns the start that the program is at.
+    pub(super) fn start(&self) -> Option<&'environment StartWorkflow> {
+        match &self.instruction()?.kind {
+            InstructionKind::StartWorkflow(start) => Some(start),
+            _ => None,
+        }
+    }
+
+    fn bind_started(&mut self, start: &StartWorkflow, run: &str, error: &str) {
+        let Some(name) = &start.bind else { return };
+        self.bindings.insert(name.to_string(), run.to_owned());
+        self.bindings.insert(format!("{name}/error"), error.to_owned());
+    }
+}
+
+// Takes the facts that waits consume, and binds them to names.
+
+/// The first part of a wait that holds.
+pub(super) enum FirstOfWait {
+    /// This fact is taken.
+    Takes(Fact),
+    /// The condition holds, and takes no fact.
+    TakesNothing,
+    /// No part holds.
+    Missing,
+}
+
+impl ProgramInterpreter<'_> {
+    /// Returns the fact that has to be taken before a wait is over: that of the first part of an `or` that holds.
+    pub(super) fn to_be_taken(&self, condition: &ProgramCondition) -> FirstOfWait {
+        match condition {
+            ProgramCondition::Signal { consume: true, .. } => {
+                let fact = self.signalled(condition).ok().flatten();
+                fact.map_or(FirstOfWait::Missing, FirstOfWait::Takes)
+            }
+            ProgramCondition::Or(any) => {
+                let mut parts = any.iter().map(|one| self.to_be_taken(one));
+                let first = parts.find(|part| !matches!(part, FirstOfWait::Missing));
+                first.unwrap_or(FirstOfWait::Missing)
+            }
+            other => match self.judge(other) {
+                Ok(check) if check.holds => FirstOfWait::TakesNothing,
+                _ => FirstOfWait::Missing,
+            },
+        }
+    }
+
+    /// Binds a fact that was taken for the current wait.
+    pub(super) fn bind_taken(&mut self, fact: &Fact) {
+        if let Some(InstructionKind::Wait(wait)) = self.instruction().map(|own| &own.kind) {
+            self.bind(&wait.condition, Some(fact));
+        }
+    }
+
+    /// Binds the names of a wait: the first one that the fact fits gets its value, the others are empty.
+    pub(super) fn bind(&mut self, condition: &ProgramCondition, fact: Option<&Fact>) {
+        let mut signals = Vec::new();
+        collect(condition, &mut signals);
+        let is_one_of_several = matches!(condition, ProgramCondition::Or(_));
+        let taken = fact.and_then(|fact| {
+            let own = signals.iter().find(|own| self.fits(own, fact))?;
+            Some((own.name?, fact))
+        });
+        for name in signals.iter().filter_map(|own| own.name).filter(|_| is_one_of_several) {
+            self.bindings.insert(name.to_owned(), String::new());
+            self.bindings.insert(format!("{name}/key"), String::new());
+        }
+        if let Some((name, fact)) = taken {
+            self.bindings.insert(name.to_owned(), fact.value.clone());
+            self.bindings.insert(format!("{name}/key"), fact.key.clone());
+        }
+    }
+
+    fn fits(&self, own: &TakingSignal<'_>, fact: &Fact) -> bool {
+        let is = |expression: Option<&TextExpression>, text: &str| {
+            expression
+                .is_none_or(|own| self.now(own).is_ok_and(|value| value.as_deref() == Some(text)))
+        };
+        own.label == fact.label && is(own.key, &fact.key) && is(own.equals, &fact.value)
+    }
+}
+
+/// A `signal` that takes its fact.
+struct TakingSignal<'program> {
+    label: &'program str,
+    key: Option<&'program TextExpression>,
+    equals: Option<&'program TextExpression>,
+    name: Option<&'program str>,
+}
+
+/// Collects the signals of a wait that take facts.
+fn collect<'program>(
+    condition: &'program ProgramCondition,
+    found: &mut Vec<TakingSignal<'program>>,
+) {
+    match condition {
+        ProgramCondition::Signal { label, key, equals, consume: true, bind } => {
+            found.push(TakingSignal {
+                label,
+                key: key.as_ref(),
+                equals: equals.as_ref(),
+                name: bind.as_deref(),
+            });
+        }
+        ProgramCondition::Or(any) => any.iter().for_each(|one| collect(one, found)),
+        _ => {}
+    }
+}
+
+// Moves in the program: to the next instruction, into and out of blocks, round loops, and to other states.
+
+impl<'environment> ProgramInterpreter<'environment> {
+    pub(super) fn enter(&mut self, level: BlockFrame) {
+        self.position.changes.clear();
+        self.position.cursor.push(level);
+    }
+
+    /// Moves to the next instruction of the list.
+    pub(super) fn next(&mut self) {
+        self.position.changes.clear();
+        self.position.partial.clear();
+        self.position.wait = None;
+        if let Some(level) = self.position.cursor.last_mut() {
+            level.at += 1;
+        }
+    }
+
+    /// Continues in another state, out of all blocks.
+    pub(super) fn go_to(&mut self, state: usize, at: SourcePlace) -> Result<(), ProgramSuspension> {
+        self.position.entered += 1;
+        let max_iterations = self.environment.program.metadata.max_iterations;
+        if self.position.entered > max_iterations {
+            let why = format!(
+                "it has gone from state to state {max_iterations} times without ever blocking; put a wait or an await on the way"
+            );
+            return Err(ProgramSuspension::Fail { at, why });
+        }
+        if let Some(own) = self.environment.program.states.get(state) {
+            let entries = self.position.entries.entry(own.name.to_string()).or_default();
+            *entries += 1;
+            if *entries > max_iterations {
+                let why = format!(
+                    "it has gone to the state {} {max_iterations} times; end the circle, or allow more: (metadata (max-iterations N))",
+                    own.name
+                );
+                return Err(ProgramSuspension::Fail { at, why });
+            }
+        }
+        self.begin_state(state);
+        Ok(())
+    }
+
+    fn begin_state(&mut self, state: usize) {
+        self.position.changes.clear();
+        self.position.partial.clear();
+        self.position.wait = None;
+        self.position.parallel.clear();
+        self.body_commands.clear();
+        if let Some(state) = self.environment.program.states.get(state) {
+            self.position.current = state.name.clone();
+            self.position.cursor.clear();
+        }
+    }
+
+    pub(super) fn end_of_block(&mut self) -> Result<(), ProgramSuspension> {
+        let depth = self.position.cursor.len();
+        let Some(level) = self.position.cursor.last_mut() else { return Ok(()) };
+        if level.round.is_some() {
+            return self.next_round();
+        }
+        if depth > 1 {
+            self.position.cursor.pop();
+            self.next();
+            return Ok(());
+        }
+        let states = &self.environment.program.states;
+        let here = states.iter().position(|state| state.name == self.position.current);
+        match here.map(|here| here + 1).filter(|next| *next < states.len()) {
+            Some(next) => {
+                self.begin_state(next);
+                Ok(())
+            }
+            None => Err(self.completed(None)),
+        }
+    }
+
+    /// Leaves the innermost loop, and continues after it.
+    pub(super) fn leave_loop(&mut self) {
+        let around = self.position.cursor.iter().rposition(|level| level.round.is_some());
+        self.position.cursor.truncate(around.unwrap_or_default().max(1));
+        self.next();
+    }
+
+    /// Begins the next round of the innermost loop.
+    pub(super) fn continue_loop(&mut self) -> Result<(), ProgramSuspension> {
+        let around = self.position.cursor.iter().rposition(|level| level.round.is_some());
+        self.position.cursor.truncate(around.unwrap_or_default() + 1);
+        self.position.changes.clear();
+        self.next_round()
+    }
+
+    /// Begins the next round of the loop whose list the cursor stands in, if there may be one.
+    fn next_round(&mut self) -> Result<(), ProgramSuspension> {
+        let Some(level) = self.position.cursor.last_mut() else { return Ok(()) };
+        let round = level.round.unwrap_or_default();
+        let blocked = std::mem::take(&mut level.blocked);
+        (level.at, level.round) = (0, Some(round + 1));
+        let (at, max, on_max) = self.current_loop();
+        let max_rounds = max.unwrap_or(self.environment.program.metadata.max_iterations);
+        let why = if !blocked {
+            format!(
+                "round {round} of the loop never blocked, so it would loop forever; put a wait or an await in it"
+            )
+        } else if round < max_rounds {
+            return Ok(());
+        } else if let Some(state) = on_max {
+            return self.go_to(state, at);
+        } else if max.is_some() {
+            format!(
+                "the loop has gone round {max_rounds} times, its :max; let it end by break, goto or terminal, or say where to continue: :on-max STATE"
+            )
+        } else {
+            format!(
+                "the loop has gone round {max_rounds} times; let it end by goto or terminal, or allow more: (metadata (max-iterations N))"
+            )
+        };
+        Err(ProgramSuspension::Fail { at, why })
+    }
+
+    /// Returns the current instruction; `None` at the end of a list.
+    pub(super) fn instruction(&self) -> Option<&'environment Instruction> {
+        let (list, level) = self.list(self.position.cursor.len())?;
+        list.get(level.at)
+    }
+
+    /// Returns the list that the cursor's frames up to this depth lead to, and the position in it.
+    fn list(&self, depth: usize) -> Option<(&'environment [Instruction], &BlockFrame)> {
+        let states = &self.environment.program.states;
+        let state = states.iter().find(|state| state.name == self.position.current)?;
+        let mut list: &'environment [Instruction] = &state.body;
+        let mut levels = self.position.cursor[..depth].iter();
+        let mut level = levels.next()?;
+        for inner in levels {
+            list = match &list.get(level.at)?.kind {
+                InstructionKind::Action(body) => body,
+                InstructionKind::Loop(repeat) => &repeat.body,
+                InstructionKind::ForEach(bodies) => &bodies.get(inner.arm?)?.body,
+                InstructionKind::Branch { arms, otherwise } => {
+                    match inner.arm.and_then(|arm| arms.get(arm)) {
+                        Some(arm) => &arm.body,
+                        None => otherwise.as_deref()?,
+                    }
+                }
+                _ => return None,
+            };
+            level = inner;
+        }
+        Some((list, level))
+    }
+
+    /// Returns the place of the loop around the current list, its `:max` and its `:on-max`.
+    fn current_loop(&self) -> (SourcePlace, Option<u64>, Option<usize>) {
+        let around = self.position.cursor.len().saturating_sub(1);
+        let outer = self.list(around);
+        let Some(own) = outer.and_then(|(list, level)| list.get(level.at)) else {
+            return (SourcePlace::START, None, None);
+        };
+        match &own.kind {
+            InstructionKind::Loop(repeat) => (own.at, repeat.max, repeat.on_max),
+            _ => (own.at, None, None),
+        }
     }
 }

@@ -1,12 +1,11 @@
 //! Hostile texts and random texts: all are read, none takes long.
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, FileDiagnostics};
 use proptest::prelude::*;
 
 use super::super::{parse, syntax_fixes};
 use super::{SEED, reading, said, state};
 use crate::program::parse::LineIndex;
-use crate::report::FileDiagnostics;
 
 #[test]
 fn too_long_or_deeply_nested_program_is_error() {

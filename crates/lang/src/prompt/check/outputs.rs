@@ -5,13 +5,21 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use raymond_model::id::{ScopePath, StateKind, StateName};
+
 use super::FolderDiagnostics;
+use crate::diagnostic::{closest, did_you_mean};
+use crate::graph::checked_graph::{GraphNode, SpawnTask};
 use crate::output::{
     OutputKey, OutputSchema, RESULT, RuleGaps, SchemaError, SchemaField, divisions,
 };
 use crate::position::SourcePlace;
-use crate::prompt::workflow_map::{FolderPrompt, WorkflowMap};
-use raymond_model::id::StateName;
+use crate::program::checked_program::Program;
+use crate::program::read::read;
+use crate::prompt::workflow_map::{FolderPrompt, FolderState, WorkflowMap};
+use crate::replies;
+use crate::replies::{ScriptedReplies, branch_key};
+use crate::source::{Error, WorkflowSource};
 
 /// The states whose answers a state may be given as `{{result}}`.
 #[derive(Debug, Clone, Default)]
@@ -164,4 +172,172 @@ impl<'workflow_map> ResultOrigins<'workflow_map> {
             }
         }
     }
+}
+
+// The checks of the script: it can be read, and everything that it answers for exists.
+//
+// One script may serve several workflows of a folder, so a key may name anything that exists: a prompt, a node of
+// a graph or a role of a program, here or in a folder below.
+
+impl FolderDiagnostics<'_> {
+    /// Checks the script; returns the number of files read for it.
+    pub(super) fn replies(&mut self, workflow_map: &WorkflowMap) -> usize {
+        let Ok(file) = StateName::parse(replies::FILE) else { return 0 };
+        let text = match self.source.read(&file) {
+            Ok(text) => text,
+            Err(Error::Missing { .. }) => return 0,
+            Err(error) => {
+                self.error(&file, error.place(), "RF004", error.reason());
+                return 1;
+            }
+        };
+        let (script, errors) = ScriptedReplies::examine(&text);
+        if !errors.is_empty() {
+            self.yaml(&file, errors.all(), "RF004");
+            return 1;
+        }
+        for (key, place) in replies::states(&text) {
+            if script.repeats_early(&key) {
+                let message =
+                    "`repeat: true` counts only in the last reply, and has no effect before it";
+                self.warning(&file, place, "RF004", message.to_owned());
+            }
+            if let Err(message) = answered(&key, workflow_map, self.source) {
+                self.warning(&file, place, "RF005", message);
+            }
+        }
+        1
+    }
+}
+
+/// Checks that a key of the script names something in the workflow.
+fn answered(
+    key: &str,
+    workflow_map: &WorkflowMap,
+    source: &dyn WorkflowSource,
+) -> Result<(), String> {
+    let (path, part) = match key.split_once('#') {
+        Some((path, part)) => (path, Some(part)),
+        None => (key, None),
+    };
+    let (folder, name) = match path.rsplit_once('/') {
+        Some((folder, name)) => (Some(folder), name),
+        None => (None, path),
+    };
+    let Ok(name) = StateName::parse(name) else { return Err(missing("state", key, workflow_map)) };
+    let names = ReplyKey { whole: key, name: &name, part };
+    let Some(folder) = folder else {
+        return match workflow_map.states.get(&name) {
+            Some(state) => names.fits(workflow_map).and_then(|()| names.is_one_of(parts(state))),
+            None => names.is_in(source, workflow_map),
+        };
+    };
+    let path = ScopePath::parse(&format!("./{folder}")).ok();
+    let below = path.and_then(|path| source.scope(&path).ok());
+    let Some(below) = below else { return Err(missing(names.kind(), key, workflow_map)) };
+    names.is_in(&*below, workflow_map)
+}
+
+/// The names of a file's parts, as far as it can be read: its nodes, or its roles.
+type FileParts = Option<Vec<String>>;
+
+fn parts(state: &FolderState) -> FileParts {
+    let nodes = state.graph().map(|graph| graph.nodes.iter());
+    let nodes = nodes.map(|nodes| nodes.flat_map(|(name, node)| node_keys(name, node)).collect());
+    nodes.or_else(|| state.program().map(role_names))
+}
+
+fn role_names(program: &Program) -> Vec<String> {
+    program.roles.iter().map(|role| role.name.to_string()).collect()
+}
+
+/// Returns the keys of a node: its name, and the names of its branches.
+fn node_keys(name: &str, node: &GraphNode) -> Vec<String> {
+    let branches = match node {
+        GraphNode::Parallel(parallel) => parallel.branches.as_slice(),
+        _ => &[],
+    };
+    let prompts = branches.iter().filter(|one| matches!(one.task, SpawnTask::Prompt { .. }));
+    let branches = prompts.map(|branch| branch_key(name, &branch.name));
+    std::iter::once(name.to_owned()).chain(branches).collect()
+}
+
+/// Returns the parts of a file that the workflow does not reach.
+fn beside(name: &StateName, source: &dyn WorkflowSource) -> FileParts {
+    if StateKind::of(name) != Some(StateKind::Program) {
+        return None;
+    }
+    let text = source.read(name).ok()?;
+    read(&source.path(name), &text, source).program.as_ref().map(role_names)
+}
+
+/// A key of the script, taken apart.
+struct ReplyKey<'a> {
+    whole: &'a str,
+    name: &'a StateName,
+    part: Option<&'a str>,
+}
+
+impl ReplyKey<'_> {
+    /// Checks that the key names something in a folder.
+    fn is_in(&self, source: &dyn WorkflowSource, workflow_map: &WorkflowMap) -> Result<(), String> {
+        self.fits(workflow_map)?;
+        if source.check(self.name).is_err() {
+            return Err(missing(self.kind(), self.whole, workflow_map));
+        }
+        self.is_one_of(beside(self.name, source))
+    }
+
+    /// Checks that the key has the right form: prompts are named alone, graphs and programs with a part.
+    fn fits(&self, workflow_map: &WorkflowMap) -> Result<(), String> {
+        let kind = StateKind::of(self.name);
+        if kind.is_some() && (kind == Some(StateKind::Prompt)) == self.part.is_none() {
+            return Ok(());
+        }
+        Err(missing(self.kind(), self.whole, workflow_map))
+    }
+
+    fn is_one_of(&self, parts: FileParts) -> Result<(), String> {
+        let (Some(part), Some(parts)) = (self.part, parts) else { return Ok(()) };
+        if parts.iter().any(|own| own == part) {
+            return Ok(());
+        }
+        let similar = closest(part, parts.iter().map(String::as_str));
+        let file = self.whole.split_once('#').map_or(self.whole, |(file, _)| file);
+        Err(not_found(self.kind(), self.whole, similar.map(|own| format!("{file}#{own}"))))
+    }
+
+    /// Returns the kind of thing that the key names, judged by its form.
+    fn kind(&self) -> &'static str {
+        match (StateKind::of(self.name), self.part) {
+            (Some(StateKind::Prompt), None) => "prompt",
+            (Some(StateKind::Graph), Some(_)) => "node",
+            (Some(StateKind::Program), Some(_)) => "role",
+            _ => "state",
+        }
+    }
+}
+
+/// Returns the message that a key names nothing in the workflow, with a similar name, if any.
+fn missing(kind: &str, key: &str, workflow_map: &WorkflowMap) -> String {
+    let names: Vec<String> = workflow_map
+        .states
+        .iter()
+        .flat_map(|(name, state)| match parts(state) {
+            Some(parts) => parts.iter().map(|part| format!("{name}#{part}")).collect(),
+            None => vec![name.to_string()],
+        })
+        .collect();
+    not_found(kind, key, closest(key, names.iter().map(String::as_str)).map(str::to_owned))
+}
+
+fn not_found(kind: &str, key: &str, similar: Option<String>) -> String {
+    let hint = match similar {
+        Some(name) if name == key => {
+            "its name does not end like that of a state; rename it".to_owned()
+        }
+        Some(name) => did_you_mean(key, &name),
+        None => "no agent is ever given these".to_owned(),
+    };
+    format!("unknown {kind} {key}; {hint}")
 }

@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::prompt::workflow_map::FolderGraph;
-use raymond_model::permission::StarterConsent;
+use raymond_model::privilege::StarterConsent;
 
 fn folder(files: &[(&str, &str)]) -> BTreeMap<String, String> {
     files.iter().map(|&(name, text)| (name.to_owned(), text.to_owned())).collect()

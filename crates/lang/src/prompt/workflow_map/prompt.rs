@@ -9,14 +9,14 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use crate::position::SourcePlace;
+use crate::prompt::document::QuotedParts;
 use crate::prompt::document::{self, ExaminedDocument};
-use crate::prompt::evaluator::Evaluator;
 use crate::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
-use crate::prompt::policy_entry::EntryPlace;
-use crate::prompt::quoted::QuotedParts;
-use crate::prompt::{frontmatter, lost_frontmatter, quoted, step};
+use crate::prompt::implied_policy::EntryPlace;
+use crate::prompt::judgement::Evaluator;
+use crate::prompt::{frontmatter, step};
 use crate::source::WorkflowSource;
-use crate::tag::misspelt::MisspeltTag;
+use crate::tag::MisspeltTag;
 use crate::yaml::YamlErrors;
 use crate::{tag, template};
 use raymond_model::id::StateName;
@@ -142,7 +142,7 @@ impl FolderPrompt {
         let foreign = foreign.take(MAX_FOREIGN);
         let foreign =
             foreign.map(|(text, name, at)| (text.to_owned(), name.to_owned(), place(at))).collect();
-        let misspelt = tag::misspelt::misspelt(body).into_iter().map(|one| {
+        let misspelt = tag::misspelt(body).into_iter().map(|one| {
             let place = place(one.start);
             (one, place)
         });
@@ -153,10 +153,10 @@ impl FolderPrompt {
             first_word: (first_word, first_place),
             shows_tags: !spans.is_empty(),
             shows_filled_tags: !filled.is_empty(),
-            words: quoted::words(body).map(|(_, word)| word.to_owned()).collect(),
-            lost_frontmatter: lost_frontmatter::find(body, document.body_line),
+            words: document::words(body).map(|(_, word)| word.to_owned()).collect(),
+            lost_frontmatter: document::find(body, document.body_line),
             misspelt: misspelt.collect(),
-            mentioned: quoted::names(body, &spans),
+            mentioned: document::names(body, &spans),
             frontmatter: document.frontmatter,
             ways: Vec::new(),
             places,

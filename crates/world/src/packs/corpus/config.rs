@@ -8,7 +8,7 @@ use super::edit::{self, EditStep, ValueEdit};
 use crate::files::{self, read_at};
 use crate::glob::{FileAccess, resolve};
 use crate::outcome::OperationError;
-use raymond_model::value_path::ValuePath;
+use raymond_model::json_mistake::ValuePath;
 
 /// The path of the configuration, below the root.
 const CONFIG: &str = "data/config.yaml";

@@ -4,9 +4,9 @@ use serde_json::Value;
 
 use super::{Play, program, state};
 use raymond_model::activity::ActivityResult;
+use raymond_model::branch::{StartedRun, WorkflowStart};
 use raymond_model::id::RunId;
 use raymond_model::money::Usd;
-use raymond_model::run_origin::{StartedRun, WorkflowStart};
 
 impl Play {
     /// Gives the run a budget of which so many dollars are left.

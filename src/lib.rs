@@ -102,6 +102,8 @@
 //! - Working directories in [`raymond_model::worktree`], worktrees and what is kept of them in [`world::worktrees`] and
 //!   [`domain::worktree`].
 
+#![warn(missing_docs)]
+
 pub mod actor;
 pub mod cli;
 pub mod plugin;

@@ -145,7 +145,6 @@ impl CostReport<'_> {
 struct CostPart {
     /// The kind; empty for the sum of all.
     what: &'static str,
-    /// Its rows.
     rows: Vec<AgentCostRow>,
 }
 

@@ -39,9 +39,7 @@ const KEPT_END: usize = 16 * 1024;
 /// The program to run.
 #[derive(Debug, Clone)]
 pub struct ProcessSpec {
-    /// Its path.
     pub path: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
     /// The directory it works in.
     pub cwd: PathBuf,
@@ -56,11 +54,8 @@ pub struct ProcessSpec {
 /// The result of a program.
 #[derive(Debug)]
 pub struct ProcessOutput {
-    /// Its exit.
     pub exit: ProcessExit,
-    /// Its stdout.
     pub stdout: CapturedOutput,
-    /// Its stderr.
     pub stderr: CapturedOutput,
 }
 

@@ -40,19 +40,13 @@ pub async fn end_processes_of_run(marker: &EnvironmentMarker) {
 /// The parameters of a child that is started.
 #[derive(Debug)]
 pub struct ChildProcessSpec {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
     /// The directory it works in; `None` for that of this process.
     pub cwd: Option<PathBuf>,
-    /// Its environment.
     pub environment: ChildEnvironment,
-    /// Its stdin.
     pub stdin: Stdio,
-    /// Its stdout.
     pub stdout: Stdio,
-    /// Its stderr.
     pub stderr: Stdio,
     /// The purpose that it is noted with.
     pub purpose: ProcessPurpose,

@@ -211,7 +211,6 @@ pub(super) struct ApiError<'stream> {
     pub(super) status: Option<u16>,
     /// The kinds that the program names.
     pub(super) kinds: &'stream [&'stream str],
-    /// Its text.
     pub(super) text: &'stream str,
 }
 

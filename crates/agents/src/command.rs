@@ -145,7 +145,6 @@ fn origin(session: &Session) -> Vec<String> {
 /// The marks of every process of a run, and of a turn, in its environment.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EnvironmentMarker {
-    /// The run.
     pub run: RunId,
     /// The directory of all runs, as an absolute path.
     pub dir: PathBuf,

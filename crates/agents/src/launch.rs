@@ -287,7 +287,6 @@ const WITHOUT_MEMORY: [(&str, &str); 2] =
 /// Flags and variables with which a process starts.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StartupFlags {
-    /// The arguments.
     pub arguments: Vec<String>,
     /// The environment variables.
     pub variables: Vec<(String, String)>,

@@ -180,11 +180,9 @@ const PIPE_GRACE: Duration = Duration::from_millis(200);
 pub struct HookCommand {
     /// The program.
     pub path: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
     /// Its environment, without the variables of a call.
     pub environment: Vec<(OsString, OsString)>,
-    /// Its timeouts.
     pub timeouts: HookTimeouts,
 }
 

@@ -36,11 +36,8 @@ pub struct PluginProcess(ChildProcess);
 /// The pipes to a plug-in.
 #[derive(Debug)]
 pub struct PluginPipes {
-    /// Its stdin.
     pub stdin: ChildStdin,
-    /// Its stdout.
     pub stdout: ChildStdout,
-    /// Its stderr.
     pub stderr: ChildStderr,
 }
 

@@ -451,9 +451,7 @@ impl ClaudeRunner {
 /// A program that is to be run.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ForegroundProgram {
-    /// The program.
     pub program: OsString,
-    /// Its arguments.
     pub arguments: Vec<OsString>,
     /// The directory it works in, if not that of this process.
     pub directory: Option<PathBuf>,

@@ -60,9 +60,7 @@ pub struct ProcessFiles {
 pub struct OpenProcessFiles {
     /// Its stdin; `None` for a pipe.
     pub stdin: Option<File>,
-    /// Its stdout.
     pub stdout: File,
-    /// Its stderr.
     pub stderr: File,
 }
 

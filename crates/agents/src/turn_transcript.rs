@@ -57,7 +57,6 @@ pub struct TurnTranscript {
 /// The prompt and the reply of a turn, as far as they have left a trace.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PromptAndReply {
-    /// The prompt.
     pub prompt: Option<String>,
     /// Its final message; of a turn that has not ended, the last that it wrote.
     pub answer: Option<String>,
@@ -263,7 +262,6 @@ pub struct FileChanges {
 pub struct ToolChange {
     /// The path, as the tool was given it.
     pub path: String,
-    /// The tool.
     pub tool: String,
     /// The change.
     pub patch: FilePatch,

@@ -50,9 +50,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// A process and its state.
 #[derive(Debug)]
 pub struct Worker {
-    /// The process.
     pub process: WorkerProcess,
-    /// Its files.
     pub files: ProcessFiles,
     /// The follower of its stream.
     pub follower: StreamFollower,
@@ -76,7 +74,6 @@ pub struct Worker {
     pub background: BackgroundTasks,
     /// True if it may have left processes behind that are out of reach of a signal to its group.
     pub may_leave_others: bool,
-    /// Its session.
     pub session: SessionId,
     /// The pipe to its stdin.
     pub stdin: Option<ChildStdin>,
@@ -495,9 +492,7 @@ pub enum WorkerProcess {
 /// The parameters of a process that is started.
 #[derive(Debug)]
 pub struct WorkerSpec {
-    /// The program.
     pub program: PathBuf,
-    /// Its arguments.
     pub arguments: Vec<String>,
     /// The directory it works in.
     pub cwd: PathBuf,

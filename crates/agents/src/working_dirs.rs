@@ -182,7 +182,6 @@ impl WorkingDirs {
 /// The clone of a run's exchange at a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExchangeCopy {
-    /// The exchange.
     pub exchange: GitExchange,
     /// The epoch of the host. A clone of an earlier one may have work that does not count.
     pub epoch: HostEpoch,

@@ -72,7 +72,6 @@ pub fn serve(
 pub struct SharedCommand {
     /// Its name, which is that of a file in an inbox.
     pub name: String,
-    /// Its content.
     pub content: Vec<u8>,
 }
 

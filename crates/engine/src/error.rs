@@ -5,7 +5,6 @@ use raymond_model::id::RunId;
 
 /// The reason why an engine did not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum EngineError {
     /// The address is no address of an engine.
     #[error(

@@ -17,9 +17,7 @@ use super::shared_log::RunLease;
 pub struct HostRequest {
     /// Its key, unique in the engine: `RUN/KIND/NAME/HOST.EPOCH`, for a question `?RUN/…`.
     pub key: String,
-    /// The run.
     pub run: RunId,
-    /// The host.
     pub host: HostName,
     /// The epoch of the host that it is meant for. A host in a later one does not see it.
     pub host_epoch: HostEpoch,
@@ -180,9 +178,7 @@ pub const HOST_SILENCE: Duration = Duration::from_secs(6);
 /// The right of a worker to act for a host, until the host is declared lost or another worker takes the name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HostClaim {
-    /// The host.
     pub host: HostName,
-    /// Its epoch.
     pub epoch: HostEpoch,
 }
 
@@ -193,7 +189,6 @@ pub struct RegisteredHost {
     pub host: HostName,
     /// Its newest epoch.
     pub epoch: HostEpoch,
-    /// Its standing.
     pub standing: HostStanding,
     /// The time since its last heartbeat, by the clock of the engine.
     pub silent_for: Duration,

@@ -33,7 +33,6 @@ pub struct LogLine {
 /// The right to write the log of a run, until another raymond takes the run over.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLease {
-    /// The run.
     pub run: RunId,
     /// The number of times that the run was taken over. An older one is refused.
     pub epoch: u64,

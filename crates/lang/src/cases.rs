@@ -36,7 +36,6 @@ const TIME_LIMIT_MS: u64 = 60_000;
 /// A case.
 #[derive(Debug, Clone)]
 pub struct TestCase {
-    /// Its name.
     pub name: String,
     /// Its place.
     pub at: SourcePlace,
@@ -54,7 +53,6 @@ pub struct TestCase {
     pub files: Vec<(FilePath, String)>,
     /// True if the working directory is a git repository.
     pub git: bool,
-    /// The replies.
     pub replies: CaseReplies,
     /// The options of the run.
     pub settings: Vec<CaseSetting>,
@@ -67,11 +65,9 @@ pub struct TestCase {
 /// A fact that holds when the run of a case begins.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseFact {
-    /// The label.
     pub label: String,
     /// The key; `None` for that of the run.
     pub key: Option<String>,
-    /// The value.
     pub value: String,
 }
 

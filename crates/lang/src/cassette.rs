@@ -76,7 +76,6 @@ pub enum CassetteError {
 /// A cassette.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cassette {
-    /// The header.
     pub header: CassetteHeader,
     turns: Vec<PlayableTurn>,
     /// The places of the turns with each prompt.

@@ -54,7 +54,6 @@ pub struct Diagnostic {
     pub column: u64,
     /// The code of this kind of mistake.
     pub code: &'static str,
-    /// The severity.
     pub severity: Severity,
     /// The problem and its fix.
     pub message: String,

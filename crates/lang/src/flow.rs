@@ -18,7 +18,6 @@ pub struct Flow {
     pub title: String,
     /// The places, the near ones first.
     pub places: Vec<FlowPlace>,
-    /// The edges.
     pub edges: Vec<FlowEdge>,
     /// The number of places that are left out, because there are too many of them.
     pub hidden: usize,
@@ -35,7 +34,6 @@ pub struct FlowPlace {
     pub id: String,
     /// The text of the place, one line or more.
     pub label: String,
-    /// The kind.
     pub kind: PlaceKind,
 }
 
@@ -89,7 +87,6 @@ pub struct FlowEdge {
     pub to: usize,
     /// The text of the edge; it may be empty.
     pub label: String,
-    /// The kind.
     pub kind: EdgeKind,
     /// False if only a mention in a text supports the edge.
     pub certain: bool,

@@ -45,7 +45,6 @@ pub const RESULT: &str = "result";
 /// A state's output as its frontmatter gives it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OutputKey {
-    /// The schema.
     pub schema: SchemaOrigin,
     /// The place of that key.
     pub place: SourcePlace,
@@ -284,7 +283,6 @@ fn ordered(node: &YamlValue) -> OrderedJson {
 pub struct OutputRule {
     /// The conditions, all of which have to hold; empty if the rule always holds.
     pub when: Vec<FieldTest>,
-    /// The transition.
     pub transition: Transition,
 }
 

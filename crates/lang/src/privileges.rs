@@ -35,7 +35,6 @@ pub struct PrivilegeRequest {
     pub file: String,
     /// Its place in the file.
     pub place: SourcePlace,
-    /// The privilege.
     pub privilege: Privilege,
     /// The purpose: the command, the address, the rule.
     pub purpose: String,

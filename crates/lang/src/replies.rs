@@ -205,7 +205,6 @@ pub fn key_of(folder: Option<&Folder>, state: &StateName) -> String {
 pub struct ReplyRequest<'turn> {
     /// The key of its replies.
     pub key: &'turn str,
-    /// The agent.
     pub agent: &'turn AgentId,
     /// The number of turns that the agent has had there before.
     pub visit: u32,

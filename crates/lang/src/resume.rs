@@ -51,11 +51,9 @@ pub mod workflow_cache;
 pub enum LoadedWorkflow {
     /// Prompts, or the requests to a role: each step is a turn of Claude Code.
     Prompts,
-    /// A graph.
     Graph(Rc<Graph>),
     /// A program, and the path of its file for messages.
     Program(Rc<Program>, String),
-    /// A script.
     Script(Rc<PreparedScript>),
 }
 
@@ -86,7 +84,6 @@ pub enum ResumeInput {
     Replied {
         /// The rules that the turn was prepared with.
         rules: Box<TurnRules>,
-        /// The reply.
         reply: TurnReply,
     },
 }
@@ -95,7 +92,6 @@ pub enum ResumeInput {
 pub struct ResumeEnvironment<'run> {
     /// The agent, at its recorded position.
     pub agent: &'run Agent,
-    /// The run.
     pub run: &'run RunId,
     /// The facts that the run knows.
     pub facts: &'run KnownFacts,
@@ -154,7 +150,6 @@ pub enum ResumeOutcome {
     Advanced(Box<Advance>),
     /// An activity comes first. Its result is the input of the next call, at this position.
     Needs {
-        /// The activity.
         activity: Activity,
         /// The position.
         suspended: SuspendedExecution,

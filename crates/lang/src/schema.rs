@@ -32,7 +32,6 @@ pub enum FileSchema {
     Manifest,
     /// The scripted replies of a workflow.
     Replies,
-    /// A graph.
     Graph,
     /// The test cases of a workflow.
     Tests,

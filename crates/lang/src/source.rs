@@ -23,7 +23,6 @@ use crate::position::SourcePlace;
 
 /// The reasons that a file of the workflow cannot be used. Each text says what to do.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum Error {
     /// There is no such file.
     #[error("{path}: there is no such file in the workflow{}", .similar.as_ref().map(|name| format!("; {}", did_you_mean(path, name))).unwrap_or_default())]

@@ -253,7 +253,6 @@ const RESULT_NAMES: [&str; 4] = ["return", "done", "end", "finish"];
 /// A text that is nearly a tag.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MisspeltTag {
-    /// The mistake.
     pub mistake: TagMistake,
     /// The state that the text encloses, if it is the name of one.
     pub encloses: Option<StateName>,

@@ -24,7 +24,6 @@ const MAX_PLACEHOLDER_BYTES: usize = 256;
 /// A filled template.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FilledTemplate {
-    /// The text.
     pub text: String,
     /// The placeholders that stayed, each once, with the line in the template of the first, from 1.
     pub unknown: Vec<(String, u64)>,

@@ -143,7 +143,6 @@ impl OptionPlaces {
 /// The options of a file as far as they can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct WrittenOptions {
-    /// The options.
     pub options: TurnOptions,
     /// The places of the options.
     pub places: OptionPlaces,

@@ -47,7 +47,6 @@ pub enum AdvanceOutput {
     },
     /// A request to a role.
     Request {
-        /// The role.
         role: String,
         /// The handle of the role's session.
         handle: String,
@@ -86,7 +85,6 @@ pub enum AdvanceNext {
     Join(Box<Join>),
     /// A condition; the position holds it.
     Wait,
-    /// The end.
     End {
         /// The result.
         payload: String,

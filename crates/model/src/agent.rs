@@ -34,7 +34,6 @@ mod person_orders;
 /// A live agent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Agent {
-    /// Its id.
     pub id: AgentId,
     /// The state it is in.
     pub current_state: StateName,
@@ -387,7 +386,6 @@ impl AgentSpec {
 /// A question an agent waits to have answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct AskedQuestion {
-    /// The question.
     pub question: Question,
     /// The time it was asked.
     pub since: Timestamp,

@@ -328,7 +328,6 @@ pub enum Effect {
     },
     /// Tell the turn of an agent something, if it runs. Otherwise its next prompt does.
     TellMessage {
-        /// The agent.
         agent: AgentId,
         /// The id by which the turn shows that it has read it.
         id: MessageId,

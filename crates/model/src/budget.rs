@@ -226,7 +226,6 @@ pub struct OpenCall<'run> {
     pub caller: &'run AgentId,
     /// The number of pending returns around it, which tells it from other calls of the agent.
     pub depth: usize,
-    /// Its budget.
     pub budget: &'run CallBudget,
 }
 
@@ -237,7 +236,6 @@ pub struct EndedCall {
     pub caller: AgentId,
     /// The number of pending returns around it.
     pub depth: usize,
-    /// Its budget.
     pub budget: CallBudget,
     /// The agents that were forked in it.
     pub forked: UnjoinedChildren,

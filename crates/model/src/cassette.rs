@@ -102,7 +102,6 @@ pub struct LeftOutCounts {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate mark in a line")]
 pub struct RecordedTurn {
-    /// The agent.
     pub agent: AgentId,
     /// The agent's step, counted from 1.
     pub step: u64,
@@ -131,7 +130,6 @@ pub struct RecordedTurn {
     /// The text of the prompt; `None` if the turn's stream is missing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
-    /// The outcome.
     #[serde(flatten)]
     pub outcome: RecordedEnding,
     /// True if this failure was the end of the agent.
@@ -350,7 +348,6 @@ impl FaultKind {
 /// A failure of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ScriptedFault {
-    /// The kind.
     pub kind: FaultKind,
     /// The time after which a usage limit resets, in milliseconds, if the account says so.
     pub resets_ms: Option<u64>,

@@ -33,7 +33,6 @@ use crate::transition::{TagName, Transition};
 pub enum CutSeed {
     /// A step of one agent.
     Step {
-        /// The agent.
         agent: AgentId,
         /// The number of the step, from 1.
         step: u64,
@@ -219,7 +218,6 @@ impl CutSeed {
 /// A part of a run that a record follows from, or changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum RunPart {
-    /// An agent.
     Agent(AgentId),
     /// The recorded text of a program, by its checksum.
     Program(Arc<str>),

@@ -126,7 +126,6 @@ pub enum ConsultVerdict {
     /// The agent takes this transition instead of the turn, or instead of the transition it asked for. The state's
     /// policy does not apply to it, but the files it names must exist.
     Override {
-        /// The transition.
         transition: Transition,
         /// The reason, for people.
         #[serde(default, skip_serializing_if = "String::is_empty")]

@@ -102,7 +102,6 @@ pub enum TurnJudgement {
     NotStarted,
     /// A reply that breaks the protocol.
     Violated {
-        /// The violation.
         violation: String,
         /// The reminder that asks the agent to repair it, if the state has a policy.
         reminder: Option<String>,

@@ -33,7 +33,6 @@ pub struct EndedTurn {
     pub working_dir: WorkingDir,
     /// The way it ended.
     pub ending: TurnEnding,
-    /// The cost.
     pub cost: TurnCost,
     /// True if its reply was accepted.
     pub is_accepted: bool,

@@ -15,7 +15,6 @@ use super::transition::Transition;
 /// The transition an agent asked for, while its evaluator checks it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TransitionProposal {
-    /// The transition.
     pub transition: Transition,
     /// The reply had no tag and the policy left only one way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -88,7 +88,6 @@ struct FactEntry {
 /// A query for one fact.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct FactQuery<'text> {
-    /// The label.
     pub label: &'text str,
     /// The key; `None` for any.
     pub key: Option<&'text str>,

@@ -22,7 +22,6 @@ pub struct ExchangeAddress(String);
 /// The exchange as a person names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ExchangeName {
-    /// An address.
     Address(ExchangeAddress),
     /// A remote of the run's own repository.
     Remote(String),

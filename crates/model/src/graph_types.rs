@@ -27,15 +27,12 @@ pub enum ParameterKind {
     Boolean,
     /// The path of a value, not empty.
     Path,
-    /// A number.
     Number,
-    /// A list.
     List,
     /// A mapping.
     Map,
     /// Any value.
     Any,
-    /// An expression.
     Expression,
     /// Preconditions.
     Conditions,
@@ -48,7 +45,6 @@ pub enum ParameterKind {
 /// A parameter of a type, built-in or added.
 #[derive(Debug, Clone, Copy)]
 pub struct TypeParameter<'a> {
-    /// Its name.
     pub name: &'a str,
     /// The kind of its values.
     pub takes: ParameterKind,
@@ -63,11 +59,9 @@ pub struct GraphType {
     pub role: Option<TypeRole>,
     /// The group that it is listed in.
     pub group: &'static str,
-    /// Its name.
     pub name: &'static str,
     /// The sentence about it.
     pub doc: &'static str,
-    /// Its parameters.
     pub parameters: &'static [TypeParameter<'static>],
     /// The facts about the operation of this name; `None` if there is no such operation.
     pub operation: Option<OperationFacts>,
@@ -181,7 +175,6 @@ mod corpus;
 /// The types of the core, or those of a pack.
 #[derive(Debug)]
 pub struct TypePack {
-    /// Its types.
     pub types: &'static [GraphType],
     /// The sentences about parameters that no earlier pack has.
     pub parameters: &'static [(&'static str, &'static str)],

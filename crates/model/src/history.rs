@@ -17,7 +17,6 @@ use super::turn::TurnId;
 pub struct HistoryStep {
     /// The number of the step, from 1.
     pub number: u64,
-    /// The state.
     pub state: StateName,
     /// The folder of the state below the run's root, if it is another one.
     pub folder: Option<Folder>,

@@ -61,7 +61,6 @@ pub struct HostReport {
     /// The number of turns that it has memory for now, running ones included; `None` if it does not know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub room: Option<u32>,
-    /// Its labels.
     #[serde(default, skip_serializing_if = "BTreeSet::is_empty")]
     pub labels: BTreeSet<HostLabel>,
     /// The number of turns and activities that it performs now.

@@ -55,17 +55,13 @@ pub struct StoredMail {
 #[serde(tag = "work", rename_all = "snake_case")]
 pub enum HostWork {
     /// Run a turn, attach to a running one, or give the outcome of a finished one.
-    Turn {
-        /// The input.
-        input: Box<TurnInput>,
-    },
+    Turn { input: Box<TurnInput> },
     /// Perform an activity.
     Perform {
         /// The step that it is for.
         step: TurnId,
         /// The directory of the agent.
         working_dir: WorkingDir,
-        /// The activity.
         activity: SentActivity,
         /// True if it may have been begun before.
         again: bool,
@@ -74,7 +70,6 @@ pub enum HostWork {
     Text {
         /// The directory of the agent.
         working_dir: WorkingDir,
-        /// The file.
         file: String,
         /// The most bytes.
         max_bytes: u64,
@@ -93,7 +88,6 @@ pub enum HostWork {
     },
     /// Make sure that an agent's worktree is there.
     Worktree {
-        /// The agent.
         agent: AgentId,
         /// The commit that it begins with.
         base: Option<String>,
@@ -110,17 +104,12 @@ pub enum HostWork {
         /// The owner of the worktree; `None` for the run's own directory.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         tree: Option<AgentId>,
-        /// The direction.
         direction: ExchangeDirection,
     },
     /// End the turn and the activity of an agent, with a moment to do so.
-    Stop {
-        /// The agent.
-        agent: AgentId,
-    },
+    Stop { agent: AgentId },
     /// End the commands of an agent's bodies that are not among these.
     KeepCommands {
-        /// The agent.
         agent: AgentId,
         /// The commands that are still wanted.
         wanted: Vec<CommandId>,
@@ -179,15 +168,9 @@ impl From<SentActivity> for Activity {
 #[serde(tag = "answer", rename_all = "snake_case")]
 pub enum HostAnswer {
     /// The outcome of a turn.
-    Turn {
-        /// The outcome.
-        outcome: Box<TurnOutcome>,
-    },
+    Turn { outcome: Box<TurnOutcome> },
     /// The outcome of an activity.
-    Activity {
-        /// The outcome.
-        outcome: ActivityOutcome,
-    },
+    Activity { outcome: ActivityOutcome },
     /// The text of a file, or why there is none.
     Text {
         /// The text.
@@ -199,20 +182,14 @@ pub enum HostAnswer {
         found: Result<String, String>,
     },
     /// It was done, or why it was not.
-    Done {
-        /// The outcome.
-        outcome: Result<(), String>,
-    },
+    Done { outcome: Result<(), String> },
     /// A snapshot, or why there is none.
     Snapshot {
         /// The snapshot.
         found: Result<SnapshotCommit, String>,
     },
     /// The work was exchanged, with what people should know about it, or why it was not.
-    Exchanged {
-        /// The outcome.
-        outcome: Result<Option<String>, String>,
-    },
+    Exchanged { outcome: Result<Option<String>, String> },
     /// It was ended, and is still due.
     Interrupted,
     /// The host has no room for a file of it, and it is still due.

@@ -102,7 +102,6 @@ pub enum JoinOutcome {
 /// A join that an agent waits for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PendingJoin {
-    /// The join.
     pub join: Join,
     /// The time at which the wait began.
     pub since: Timestamp,

@@ -27,7 +27,6 @@ pub struct LedgerCharge<'event> {
     pub turn: &'event TurnId,
     /// The prompt of the turn, if the record names it: the state's, or its evaluator's.
     pub prompt: Option<&'event StateName>,
-    /// The cost.
     pub cost: &'event TurnCost,
     /// The kind of the charge.
     pub on: ChargeKind,

@@ -34,9 +34,7 @@ impl LiveEnd {
 /// One live run of a case.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LiveRun {
-    /// Its end.
     pub end: LiveEnd,
-    /// Its cost.
     pub cost: Usd,
     /// Its time, in milliseconds.
     pub duration_ms: u64,

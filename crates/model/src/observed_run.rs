@@ -50,7 +50,6 @@ pub struct ObservedRun {
 /// A state that an agent passed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ObservedStep {
-    /// The agent.
     pub agent: AgentId,
     /// The state: `START.md`, `review/START.md`, `workflow.yaml#node`, `workflow.lisp#state`.
     pub place: String,
@@ -59,15 +58,8 @@ pub struct ObservedStep {
 /// The ending of an agent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ObservedEnding {
-    /// A result.
     Result(String),
-    /// A failure.
-    Failure {
-        /// The cause.
-        cause: Option<FailureCause>,
-        /// The message.
-        message: String,
-    },
+    Failure { cause: Option<FailureCause>, message: String },
 }
 
 impl ObservedRun {

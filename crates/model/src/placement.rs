@@ -238,7 +238,6 @@ impl HostTable {
 /// The move of an agent that has begun nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentMove {
-    /// The agent.
     pub agent: AgentId,
     /// The host at which it waits.
     pub from: HostName,

@@ -40,7 +40,6 @@ pub struct ReplyTags {
 /// A transition that may be taken.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AcceptedTransition {
-    /// The transition.
     pub transition: Transition,
     /// True if the reply had no tag and the policy left only one way.
     pub implicit: bool,

@@ -250,7 +250,6 @@ pub struct RequestEntry {
 pub struct LostRequest {
     /// The agent of the role.
     pub agent: AgentId,
-    /// The request.
     pub request: RoleRequest,
     /// The agent that the role delegated it to, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]

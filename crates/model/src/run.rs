@@ -325,7 +325,6 @@ impl Run {
 /// An agent that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FinishedAgent {
-    /// Its id.
     pub id: AgentId,
     /// The state it began in.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -387,7 +386,6 @@ impl FinishedAgent {
 /// A turn that was running when the whole run ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnbilledTurn {
-    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The prompt it was about.

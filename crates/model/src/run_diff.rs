@@ -48,7 +48,6 @@ pub struct RunDiff {
 /// An input that differs.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct InputDifference {
-    /// Its name.
     pub name: String,
     /// Its values; `None` if a run was not given it.
     #[serde(flatten)]
@@ -58,7 +57,6 @@ pub struct InputDifference {
 /// The endings of an agent that differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct EndingDifference {
-    /// The agent.
     pub agent: AgentId,
     /// Its endings; `None` if a run does not have it.
     #[serde(flatten)]
@@ -68,7 +66,6 @@ pub struct EndingDifference {
 /// Costs of two runs.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 pub struct CostDifference {
-    /// The costs.
     #[serde(flatten)]
     pub costs: RunPair<Usd>,
     /// The cost of the second run less that of the first, in US dollars.
@@ -81,16 +78,13 @@ pub struct StateCostDifference {
     /// Its costs.
     #[serde(flatten)]
     pub cost: CostDifference,
-    /// The state.
     pub state: StateName,
 }
 
 /// A moment in which two runs differ.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct MomentDifference {
-    /// The agent.
     pub agent: AgentId,
-    /// The step.
     pub step: u64,
     /// The moments; `None` if a run has none there.
     #[serde(flatten)]
@@ -103,9 +97,7 @@ pub struct MomentDifference {
 /// A step in which two runs went different ways.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StepDifference {
-    /// The agent.
     pub agent: AgentId,
-    /// The step.
     pub step: u64,
     /// The ways; `None` if the agent did not come so far.
     #[serde(flatten)]
@@ -118,7 +110,6 @@ pub struct StepWay {
     /// The number of its first record.
     #[serde(rename = "record")]
     pub seq: u64,
-    /// The state.
     pub state: TracedText,
     /// The failures, refusals, requests and transitions, in order.
     pub outcomes: Vec<TracedText>,
@@ -127,7 +118,6 @@ pub struct StepWay {
 /// A file that was changed differently.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct FileDifference {
-    /// The path.
     pub path: String,
     /// The owner of the worktree that has it, if it is not in the run's own directory.
     #[serde(rename = "worktree_of")]

@@ -135,7 +135,6 @@ pub struct TracedMoment {
     /// The number of its record.
     #[serde(rename = "record")]
     pub seq: u64,
-    /// The turn.
     #[serde(serialize_with = "as_number")]
     pub turn: TurnId,
     /// True if the record ended a turn of a model.
@@ -156,15 +155,9 @@ fn as_number<S: Serializer>(turn: &TurnId, serializer: S) -> Result<S::Ok, S::Er
 pub enum TracedEnding {
     /// It ended with a result.
     #[serde(rename = "finished")]
-    Result {
-        /// The result.
-        result: TracedText,
-    },
+    Result { result: TracedText },
     /// It ended with an error.
-    Failed {
-        /// The error.
-        error: TracedText,
-    },
+    Failed { error: TracedText },
     /// It was ended because nobody needed it.
     Unneeded,
     /// It lives.
@@ -185,7 +178,6 @@ pub struct TracedTurn {
 /// The trace of a run.
 #[derive(Debug, Clone)]
 pub struct RunHistory {
-    /// The run.
     pub run: RunId,
     /// The origin of its records.
     pub lineage: RunLineage,
@@ -195,7 +187,6 @@ pub struct RunHistory {
     pub agents: BTreeMap<AgentId, Vec<TracedMoment>>,
     /// The endings of the agents.
     pub endings: BTreeMap<AgentId, TracedEnding>,
-    /// The costs.
     pub costs: Ledger,
     /// The files that its turns changed, as far as their streams tell.
     pub files: FileTrace,
@@ -419,7 +410,6 @@ impl RunLineage {
 /// directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FileTrace {
-    /// The files.
     pub files: BTreeMap<(Option<AgentId>, String), TracedFile>,
     /// The number of commands that were run. What they changed is not known.
     pub commands: u64,

@@ -16,7 +16,6 @@ use super::settings::{AnswererKind, Settings};
 /// The terms of a run, as a person confirmed them.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SealedTerms {
-    /// The settings.
     pub settings: Settings,
     /// The checksum of the list of pinned files.
     pub pins: String,
@@ -57,7 +56,6 @@ impl std::fmt::Display for JournalFlaw {
 /// The part of a run that is kept outside of its directory.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunSeal {
-    /// The run.
     pub run: RunId,
     /// The directory of all runs, which contains this one.
     pub directory: String,
@@ -162,7 +160,6 @@ pub struct PinnedFile {
 pub struct WorkflowPins {
     /// [`PINS_VERSION`].
     pub version: u32,
-    /// The files.
     pub files: BTreeMap<String, PinnedFile>,
 }
 

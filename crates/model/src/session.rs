@@ -42,7 +42,6 @@ pub enum SessionOrigin {
 /// A session and the point it stands at.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Session {
-    /// Its id.
     #[serde(rename = "session_id")]
     pub id: SessionId,
     /// The origin of its history when its next turn starts.
@@ -171,14 +170,12 @@ pub struct SessionManifest {
     pub version: u32,
     /// The session.
     pub session_id: SessionId,
-    /// Its parts.
     pub parts: Vec<SessionPart>,
 }
 
 /// A part of a kept session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionPart {
-    /// Its checksum.
     pub checksum: Arc<str>,
     /// Its length in bytes.
     pub bytes: u64,

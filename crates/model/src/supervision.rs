@@ -152,7 +152,6 @@ impl Default for SupervisionPolicy {
 /// The points in which one supervision overrides another. The fields are those of [`SupervisionPolicy`].
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-#[expect(missing_docs, reason = "each is the field of Supervision of the same name")]
 pub struct SupervisionOverrides {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart: Option<RestartPolicy>,

@@ -4,7 +4,6 @@
     clippy::expect_used,
     clippy::missing_errors_doc,
     clippy::missing_panics_doc,
-    missing_docs,
     missing_debug_implementations,
     reason = "only tests use it"
 )]

@@ -519,7 +519,6 @@ const WORKFLOW: &str = "-workflow";
 #[derive(Serialize, Deserialize, Display, EnumString, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
-#[expect(missing_docs, reason = "each is explained at `Transition`")]
 pub enum TagName {
     Goto,
     Reset,
@@ -602,7 +601,6 @@ fn directory_hint(attribute: &str) -> &'static str {
 
 /// The error of a tag whose pieces do not make a transition.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages name the fields")]
 pub enum InvalidTransition {
     /// A required `return` or `next` is missing.
     #[error("<{tag}> needs the attribute {attribute}=\"FILE.md\"")]

@@ -28,7 +28,6 @@ pub struct AgentTree<'run> {
 /// An agent in the tree.
 #[derive(Debug)]
 pub struct AgentNode<'run> {
-    /// Its id.
     pub id: &'run AgentId,
     /// The live or ended agent.
     pub member: TreeMember<'run>,

@@ -471,9 +471,7 @@ impl TurnBoundary {
 /// The texts of a turn at a host. Those that it has left no trace of are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnTexts {
-    /// The turn.
     pub turn: TurnId,
-    /// Its prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub prompt: Option<String>,
     /// Its final message; of a turn that has not ended, the last that it wrote.
@@ -492,9 +490,7 @@ pub struct TurnTexts {
 pub struct ScriptTexts {
     /// Its exit code.
     pub exit_code: i64,
-    /// Its stdout.
     pub stdout: String,
-    /// Its stderr.
     pub stderr: String,
 }
 

@@ -200,7 +200,6 @@ impl TurnOptions {
 #[derive(Serialize, Deserialize, JsonSchema, IntoStaticStr, VariantArray)]
 #[serde(rename_all = "lowercase")]
 #[strum(serialize_all = "lowercase")]
-#[expect(missing_docs, reason = "the names say it")]
 pub enum EffortLevel {
     Low,
     Medium,

@@ -368,13 +368,10 @@ impl StepRow {
 /// What a turn adds to the event that ended it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct TurnRow<'run> {
-    /// The agent.
     pub agent: &'run AgentId,
-    /// The step.
     pub step: u64,
     /// The turn, from 0.
     pub turn: u32,
-    /// The state.
     pub state: &'run StateName,
     /// The time at which it ended.
     pub at: Option<Timestamp>,
@@ -382,7 +379,6 @@ pub struct TurnRow<'run> {
     pub session_id: &'run SessionId,
     /// True if the session can be resumed.
     pub can_resume_session: bool,
-    /// The prompt.
     pub prompt: Option<String>,
     /// The reply.
     pub answer: Option<String>,
@@ -590,7 +586,6 @@ pub fn agents_by_cost(ledger: &Ledger) -> Vec<(&AgentId, &LedgerLine)> {
 /// A rule that was given with an answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ApprovalRuleRow<'run> {
-    /// The rule.
     pub rule: String,
     /// The tool that it allows.
     pub tool: &'run str,

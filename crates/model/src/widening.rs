@@ -33,7 +33,6 @@ pub struct PermissionCeiling {
 /// An option that asks for more than the starter allowed.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OptionWidening {
-    /// The key.
     pub key: &'static str,
     /// The part of its value that widens, if it is not the whole.
     pub part: Option<String>,

@@ -47,7 +47,6 @@ const SKIPPED_FOLDERS: [&str; 12] = [
 /// A file as it was read.
 #[derive(Debug, Clone)]
 pub struct CapturedFile {
-    /// Its content.
     pub content: Vec<u8>,
     /// True if it could be executed.
     pub is_executable: bool,
@@ -58,7 +57,6 @@ pub struct CapturedFile {
 /// The files of a workflow's folder, by their paths below it.
 #[derive(Debug, Clone, Default)]
 pub struct WorkflowCapture {
-    /// The files.
     pub files: BTreeMap<String, CapturedFile>,
     /// The number of files beyond the bounds.
     pub left_out: usize,

@@ -22,9 +22,7 @@ const MAX_TURNS_BYTES: u64 = 1024 * 1024 * 1024;
 /// The two files of a cassette, as they were read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CassetteFiles {
-    /// The header.
     pub header: Vec<u8>,
-    /// The turns.
     pub turns: Vec<u8>,
 }
 

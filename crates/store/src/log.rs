@@ -129,7 +129,6 @@ impl<M: JournalStorage> RunLog for LogFile<M> {
 pub struct CopiedLog<M> {
     /// The log in the engine.
     pub engine: Box<dyn RunLog>,
-    /// The copy.
     pub copy: LogFile<M>,
 }
 

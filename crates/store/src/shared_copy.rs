@@ -261,7 +261,6 @@ fn damaged(journal: &Path, seq: u64, why: String) -> Error {
 pub struct NumberedChange {
     /// Its number, from 1 without gaps.
     pub number: u64,
-    /// Its text.
     pub text: String,
 }
 

@@ -48,7 +48,6 @@ pub struct JournalWriter {
 
 /// The target of the thread.
 pub struct JournalTarget<L> {
-    /// The log.
     pub log: L,
     /// The path of the journal, for errors.
     pub journal: PathBuf,

@@ -35,7 +35,6 @@ const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 /// The exchange of a new run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct BegunExchange {
-    /// The exchange.
     pub exchange: GitExchange,
     /// True if the commit was pushed now.
     pub is_new: bool,

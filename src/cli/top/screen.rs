@@ -20,7 +20,6 @@ pub(super) enum ScreenView {
     Asking,
     /// The last messages of an agent.
     Messages {
-        /// The agent.
         agent: AgentId,
         /// The number of lines between the end of the view and the last line.
         back: usize,

@@ -378,7 +378,6 @@ pub struct CaseMismatch {
 /// The first step of a path that is not as expected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PathDifference {
-    /// The agent.
     pub agent: AgentId,
     /// The number of the step, from 0.
     pub step: usize,

@@ -57,9 +57,7 @@ pub enum Expectation {
 /// An expected failure. What is not said may be anything.
 #[derive(Debug, Clone, Default)]
 pub struct ExpectedFailure {
-    /// The agent.
     pub agent: Option<AgentId>,
-    /// The cause.
     pub cause: Option<FailureCause>,
     /// The text in its message.
     pub message: Option<TextPattern>,

@@ -18,7 +18,6 @@ const BETWEEN_LAYERS: f64 = 22.0;
 pub(super) struct LayoutInput {
     /// The nodes' widths and heights.
     pub(super) nodes: Vec<(f64, f64)>,
-    /// The edges.
     pub(super) edges: Vec<LayoutEdge>,
 }
 

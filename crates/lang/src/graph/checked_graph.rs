@@ -23,9 +23,7 @@ pub type GraphNodeName = Arc<str>;
 /// A graph.
 #[derive(Debug, Clone)]
 pub struct Graph {
-    /// Its name.
     pub name: String,
-    /// Its version.
     pub version: String,
     /// Its purpose.
     pub description: Option<String>,
@@ -37,11 +35,9 @@ pub struct Graph {
     pub initial: Map<String, Value>,
     /// The first node.
     pub start: GraphNodeName,
-    /// The nodes.
     pub nodes: BTreeMap<GraphNodeName, GraphNode>,
     /// The needs of the turns of nodes that name any.
     pub turns: BTreeMap<GraphNodeName, NodeTurn>,
-    /// The endings.
     pub endings: BTreeMap<GraphNodeName, GraphEnding>,
     /// True if it reads its history, which is then kept in the field `history`.
     pub keeps_history: bool,
@@ -67,7 +63,6 @@ pub enum GraphNode {
     },
     /// Branches by a condition.
     Conditional {
-        /// The condition.
         condition: GraphCondition,
         /// The next node when it holds.
         when_true: GraphNodeName,
@@ -173,7 +168,6 @@ pub struct ReferenceNode {
 pub struct NodeTurn {
     /// The model, if it is not that of the graph.
     pub model: Option<ModelName>,
-    /// The options.
     pub options: TurnOptions,
     /// The places of the options.
     pub places: OptionPlaces,
@@ -192,16 +186,10 @@ pub enum ReferenceText {
         section: Option<String>,
         /// The section to take out of the text, if its name is known only when it is carried out.
         choose: Option<ValueTemplate>,
-        /// The text.
         text: String,
     },
     /// One of Claude Code's skills, and its arguments.
-    Skill {
-        /// Its name.
-        name: ValueTemplate,
-        /// Its arguments.
-        arguments: Option<ValueTemplate>,
-    },
+    Skill { name: ValueTemplate, arguments: Option<ValueTemplate> },
 }
 
 /// An ending.
@@ -239,7 +227,6 @@ pub struct GraphAction {
 pub enum ActionKind {
     /// `set_flag`
     SetFlag {
-        /// The flag.
         flag: ValueTemplate,
         /// The value, true or false.
         value: ValueTemplate,
@@ -272,14 +259,12 @@ pub enum ActionKind {
     },
     /// `evaluate`
     Evaluate {
-        /// The expression.
         expression: Expression,
         /// The flag that is set to the truth of the value.
         set_flag: ValueTemplate,
     },
     /// `compute`
     Compute {
-        /// The expression.
         expression: Expression,
         /// The path it is stored at.
         store: ValueTemplate,
@@ -306,15 +291,9 @@ pub enum ActionKind {
         rows: ValueTemplate,
     },
     /// `create_checkpoint`
-    CreateCheckpoint {
-        /// Its name.
-        name: ValueTemplate,
-    },
+    CreateCheckpoint { name: ValueTemplate },
     /// `rollback_checkpoint`
-    RollbackCheckpoint {
-        /// Its name.
-        name: ValueTemplate,
-    },
+    RollbackCheckpoint { name: ValueTemplate },
     /// `set_timestamp`
     SetTimestamp {
         /// The path of the text.
@@ -432,7 +411,6 @@ pub(in crate::graph) type PackPerform =
 /// A further agent.
 #[derive(Debug, Clone)]
 pub struct AgentSpawn {
-    /// Its task.
     pub task: SpawnTask,
     /// The path for its result, or for its id if it runs in the background.
     pub store: Option<ValueTemplate>,
@@ -447,7 +425,6 @@ pub enum SpawnTask {
     Prompt {
         /// The kind of agent, as Claude Code knows it.
         kind: Option<ValueTemplate>,
-        /// The prompt.
         prompt: ValueTemplate,
     },
     /// A state of the scope, or of a folder in it: a prompt or a graph.
@@ -468,7 +445,6 @@ pub enum SpawnTask {
 pub struct GraphCondition {
     /// Its type, as it is written.
     pub kind: String,
-    /// The test.
     pub test: ConditionTest,
     /// The message for people when it does not hold.
     pub error_message: Option<ValueTemplate>,
@@ -479,7 +455,6 @@ pub struct GraphCondition {
 pub enum ConditionTest {
     /// `flag_set`, `flag_not_set`: a flag is, or is not, `true`.
     Flag {
-        /// The flag.
         flag: ValueTemplate,
         /// True if the flag has to be `true`.
         set: bool,
@@ -488,7 +463,6 @@ pub enum ConditionTest {
     Equals {
         /// The field's path.
         field: ValueTemplate,
-        /// The value.
         value: ValueTemplate,
     },
     /// `state_is_null`, `state_not_null`: a missing field is null.

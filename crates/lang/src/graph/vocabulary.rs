@@ -14,7 +14,6 @@ pub use raymond_model::graph_types::TypeRole;
 /// A type that a program using the library adds. Its parameters may be any values.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OwnTypeSpec {
-    /// Its role.
     pub role: TypeRole,
     /// The parameters it needs.
     pub required: Vec<String>,

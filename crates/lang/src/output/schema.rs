@@ -36,7 +36,6 @@ const MAX_REFERENCES: usize = 16;
 enum SubschemaShape {
     /// No schema.
     Nothing,
-    /// A schema.
     Schema,
     /// A schema, or a list of them.
     SchemaOrList,
@@ -311,13 +310,9 @@ pub enum OrderedJson {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number.
     Number(Number),
-    /// A text.
     Text(String),
-    /// A list.
     List(Vec<Self>),
-    /// An object.
     Object(Vec<(String, Self)>),
 }
 

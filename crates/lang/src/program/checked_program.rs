@@ -29,11 +29,8 @@ pub const MAX_ITERATIONS: u64 = 1000;
 /// A program.
 #[derive(Debug, Clone)]
 pub struct Program {
-    /// Its name.
     pub name: ProgramSymbol,
-    /// Its metadata.
     pub metadata: ProgramMetadata,
-    /// Its roles.
     pub roles: Vec<ProgramRole>,
     /// Its states; the first is the start.
     pub states: Vec<ProgramState>,
@@ -110,11 +107,9 @@ pub struct ProgramMetadata {
 /// A role: a named agent.
 #[derive(Debug, Clone)]
 pub struct ProgramRole {
-    /// Its name.
     pub name: ProgramSymbol,
     /// The name of its session within the execution; roles with the same one share it.
     pub handle: ProgramSymbol,
-    /// Its model.
     pub model: Option<ModelName>,
     /// The options of its turns.
     pub options: TurnOptions,
@@ -131,7 +126,6 @@ pub struct ProgramRole {
 /// A state.
 #[derive(Debug, Clone)]
 pub struct ProgramState {
-    /// Its name.
     pub name: ProgramSymbol,
     /// The instructions in it.
     pub body: Vec<Instruction>,
@@ -142,7 +136,6 @@ pub struct ProgramState {
 /// An instruction and its place.
 #[derive(Debug, Clone)]
 pub struct Instruction {
-    /// Its kind.
     pub kind: InstructionKind,
     /// The place of its opening bracket.
     pub at: SourcePlace,
@@ -187,7 +180,6 @@ pub enum InstructionKind {
     Assert {
         /// The fact's label.
         label: String,
-        /// Its key.
         key: Option<TextExpression>,
         /// Its payload.
         value: Option<TextExpression>,
@@ -196,7 +188,6 @@ pub enum InstructionKind {
     Retract {
         /// The fact's label.
         label: String,
-        /// Its key.
         key: Option<TextExpression>,
     },
     /// `log`
@@ -234,7 +225,6 @@ pub struct WaitInstruction {
 /// The instructions of an element of `for-each`.
 #[derive(Debug, Clone)]
 pub struct ParallelBody {
-    /// The element.
     pub element: String,
     /// Its instructions.
     pub body: Vec<Instruction>,
@@ -326,7 +316,6 @@ pub enum ProgramCondition {
     },
     /// `(matches TEXT REGEX)`
     Matches {
-        /// The text.
         text: TextExpression,
         /// The regular expression that has to match.
         pattern: Regex,
@@ -342,7 +331,6 @@ pub enum ProgramCondition {
     Verdict {
         /// The verdict: [`TextExpression::Verdict`].
         verdict: TextExpression,
-        /// The word.
         word: String,
     },
     /// `(after "30m")`: the milliseconds since the wait began. Not allowed in a branch.
@@ -400,7 +388,6 @@ pub enum TextExpression {
     Artifact(usize),
     /// `(response N :field F)`, `(feedback R :field F)`: a field of an answer that is an object.
     Field {
-        /// The answer.
         answer: Box<Self>,
         /// The path of the field in it.
         path: String,
@@ -414,7 +401,6 @@ pub enum TextExpression {
 /// `run`
 #[derive(Debug, Clone)]
 pub struct ProgramCommand {
-    /// The command.
     pub command: String,
     /// `:args`: the values of `$1`, `$2` and so on in it.
     pub arguments: Vec<TextExpression>,

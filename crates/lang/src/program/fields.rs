@@ -12,7 +12,6 @@ use crate::yaml::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 
 /// The values and keywords of a form.
 pub(super) struct FormFields<'f> {
-    /// Its name.
     pub(super) name: &'f str,
     pub(super) at: SourcePlace,
     /// The values before and between the keywords.

@@ -35,13 +35,9 @@ mod values;
 /// The environment of a program execution.
 #[derive(Debug)]
 pub struct ProgramEnvironment<'environment> {
-    /// The program.
     pub program: &'environment Program,
-    /// The execution.
     pub execution: &'environment ProgramExecution,
-    /// The facts.
     pub facts: &'environment KnownFacts,
-    /// The run.
     pub run: &'environment RunId,
     /// The program's file.
     pub file: &'environment StateName,

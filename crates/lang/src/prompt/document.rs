@@ -13,7 +13,6 @@ use crate::{turn_options, yaml};
 /// A prompt file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PromptDocument {
-    /// The frontmatter.
     pub frontmatter: Frontmatter,
     /// The prompt.
     pub body: String,
@@ -34,7 +33,6 @@ pub fn parse(text: &str) -> Result<PromptDocument, yaml::Error> {
 /// A prompt file as far as it can be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ExaminedDocument {
-    /// The document.
     pub document: PromptDocument,
     /// The places of the values in the frontmatter.
     pub places: FrontmatterPlaces,

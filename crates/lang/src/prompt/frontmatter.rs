@@ -101,7 +101,6 @@ listed_keys! {
 pub struct FrontmatterPlaces {
     /// The list of the policy.
     pub policy: Option<SourcePlace>,
-    /// The model.
     pub model: Option<SourcePlace>,
     /// Each entry of the policy.
     pub entries: Vec<EntryPlace>,
@@ -152,7 +151,6 @@ impl Frontmatter {
 /// Frontmatter as far as it can be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ExaminedFrontmatter {
-    /// The frontmatter.
     pub frontmatter: Frontmatter,
     /// The places of its values.
     pub places: FrontmatterPlaces,

@@ -23,7 +23,6 @@ use crate::yaml::{Error, PlacedValue};
 /// A state without a policy, and the one that its text implies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImpliedPolicy {
-    /// The state.
     pub state: StateName,
     /// The entries of `allowed_transitions`, in the order of the tags.
     pub entries: Vec<String>,
@@ -205,7 +204,6 @@ impl<'de> Visitor<'de> for PolicyEntryVisitor {
 /// The place of an entry, and the places of the names in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EntryPlace {
-    /// The entry.
     pub entry: SourcePlace,
     /// Its `target`.
     pub target: Option<SourcePlace>,

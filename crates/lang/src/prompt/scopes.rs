@@ -63,7 +63,6 @@ pub(super) fn fill_inputs(
 /// An input that a transition leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LackingInput {
-    /// Its name.
     pub name: String,
     /// The reason, and what to write.
     pub message: String,

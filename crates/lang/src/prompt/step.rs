@@ -83,7 +83,6 @@ impl OptionSite {
 /// A placeholder that nothing fills, and its place.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct UnfilledPlaceholder {
-    /// Its name.
     pub name: String,
     /// The file and the line.
     pub place: String,

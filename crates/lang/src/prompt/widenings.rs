@@ -20,7 +20,6 @@ use raymond_model::widening::PermissionCeiling;
 /// An option that asks for too much.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FoundWidening {
-    /// The file.
     pub file: StateName,
     /// Its place in the file.
     pub place: SourcePlace,

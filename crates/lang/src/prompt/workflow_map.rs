@@ -36,11 +36,8 @@ pub struct WorkflowMap {
 /// A state.
 #[derive(Debug)]
 pub enum FolderState {
-    /// A prompt.
     Prompt(Box<FolderPrompt>),
-    /// A graph.
     Graph(FolderGraph),
-    /// A program.
     Program(ParsedProgram),
     /// A script, read like a prompt: the tags in its text are ways it may take.
     Script(Box<FolderPrompt>),

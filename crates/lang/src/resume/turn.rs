@@ -37,9 +37,7 @@ pub struct TurnPermit {
 /// A turn that is ready to be started.
 #[derive(Debug, Clone)]
 pub struct PreparedTurn {
-    /// Its permit.
     pub permit: TurnPermit,
-    /// Its input.
     pub input: TurnInput,
     /// The rules for its reply.
     pub rules: TurnRules,
@@ -60,7 +58,6 @@ pub struct TurnRules {
     pub on_denied: OnDenied,
     /// True if the prompt may be a command, which may have nothing to say.
     pub runs_command: bool,
-    /// The state.
     pub state: StateName,
     /// The folder of the state below the scope, if it is not the scope itself.
     pub folder: Option<Folder>,

@@ -278,7 +278,6 @@ pub(super) const PLACED: &str = "raymond::PlacedValue";
 /// A value and its place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlacedValue<T> {
-    /// The value.
     pub value: T,
     /// Its place; for an alias, the place of what it stands for.
     pub at: SourcePlace,

@@ -21,7 +21,6 @@ pub struct PersonMessage {
     /// The id by which a running turn shows that it has read it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<MessageId>,
-    /// The text.
     pub text: String,
     /// True once it belongs to the turn that is due, or that runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -180,10 +179,7 @@ pub enum TurnHold {
         until: Timestamp,
     },
     /// The agent has used up its restarts, and waits for a person to resume the run.
-    Person {
-        /// The reason.
-        reason: String,
-    },
+    Person { reason: String },
 }
 
 impl TurnHold {

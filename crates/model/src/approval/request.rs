@@ -323,7 +323,6 @@ pub enum RuleScope {
 /// A rule that was given with an answer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct GrantedRule {
-    /// The rule.
     pub rule: ApprovalRule,
     /// The turns that it is for.
     pub scope: RuleScope,

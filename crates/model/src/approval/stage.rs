@@ -28,7 +28,6 @@ pub struct PendingApproval {
     pub since: Timestamp,
     /// The call.
     pub request: Box<ApprovalRequest>,
-    /// Its stage.
     pub stage: ApprovalStage,
 }
 

@@ -224,7 +224,6 @@ impl StateName {
 pub struct TagTarget {
     /// The other folder.
     pub scope: Option<ScopePath>,
-    /// The state.
     pub state: StateName,
 }
 

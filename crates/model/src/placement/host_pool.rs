@@ -133,15 +133,9 @@ pub enum Unplaced {
     /// No host has this label.
     NoSuchLabel(HostLabel),
     /// All hosts that have the label, or all hosts, have the same obstacle.
-    AllAre {
-        /// The label.
-        label: Option<HostLabel>,
-        /// The obstacle.
-        obstacle: HostObstacle,
-    },
+    AllAre { label: Option<HostLabel>, obstacle: HostObstacle },
     /// They have different obstacles.
     Mixed {
-        /// The label.
         label: Option<HostLabel>,
         /// The number of hosts with each obstacle.
         counts: Vec<(HostObstacle, usize)>,
@@ -166,7 +160,6 @@ pub enum Unplaced {
     DirectoryElsewhere {
         /// The host of the directory.
         host: HostName,
-        /// The label.
         label: HostLabel,
     },
 }
@@ -264,9 +257,7 @@ const MOST_WAITING: usize = 64;
 pub struct HostSighting {
     /// Its name.
     pub host: HostName,
-    /// Its epoch.
     pub epoch: HostEpoch,
-    /// Its standing.
     pub standing: HostStanding,
     /// Its last heartbeat is recent.
     pub is_alive: bool,

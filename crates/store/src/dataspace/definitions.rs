@@ -21,7 +21,6 @@ const DEFINITION: &str = "definition";
 /// A program as it was when it was defined.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DefinedProgram {
-    /// Its name.
     pub name: String,
     /// The label for people, if it has one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -30,7 +29,6 @@ pub struct DefinedProgram {
     pub file: PathBuf,
     /// The checksum of its text.
     pub program: String,
-    /// Its text.
     pub text: String,
     /// The time at which it was defined.
     pub at: Timestamp,

@@ -14,9 +14,7 @@ use raymond_model::id::{AgentId, RunId};
 /// A step of an agent: it may assert, retract or take one fact.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DataspaceStep {
-    /// The run.
     pub run: RunId,
-    /// The agent.
     pub agent: AgentId,
     /// The agent's step, counted from 1.
     pub step: u64,

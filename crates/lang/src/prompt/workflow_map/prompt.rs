@@ -26,7 +26,6 @@ use raymond_model::transition::{InvalidTransition, TagName, Transition, Variable
 /// A prompt as far as it can be read.
 #[derive(Debug)]
 pub struct FolderPrompt {
-    /// The frontmatter.
     pub frontmatter: Frontmatter,
     /// The places of its values.
     pub places: FrontmatterPlaces,
@@ -59,9 +58,7 @@ pub struct FolderPrompt {
 /// A way from a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TransitionEdge {
-    /// The transition.
     pub transition: Transition,
-    /// The origin.
     pub origin: TransitionOrigin,
     /// The place of the transition, and of the names in it.
     pub place: EntryPlace,

@@ -79,7 +79,7 @@ pub enum ActivityResult {
     Value(Value),
     /// The outputs of the commands that have ended; the others still run.
     Commands(Vec<(CommandId, OperationResult)>),
-    /// The commits by directory; `None` where there is no repository.
+    /// The commits by directory; `None` for a directory without a repository.
     Bases(BTreeMap<String, Option<String>>),
     /// A diff.
     Changes(String),
@@ -131,7 +131,7 @@ impl Activity {
         match self {
             Self::Operation(operation) => operation.class(),
             Self::Command(command) => command.class(),
-            // Each of the commands has a class of its own.
+            // Each command has its own class.
             Self::Commands(_)
             | Self::StartWorkflow(_)
             | Self::Bases { .. }

@@ -1,27 +1,29 @@
 //! Admission of turns: agents wait in lines in front of a limited number of permits.
 //!
-//! Agents that have begun are finished first: an agent that has had a turn goes before one that has not; among those, one whose
-//! process is idle goes before one that needs another process; then the one whose last turn ended first, because the
-//! model's cache forgets it first. Agents before their first turn are served in the order in which they asked.
+//! Agents that have started are finished first: an agent that has had a turn goes before an agent that has not. Among
+//! those, agents with an idle process go before agents that need another process. Then the agent whose last turn ended
+//! first goes first, because the model's cache forgets it first. Agents before their first turn are served in the order
+//! in which they asked.
 //!
 //! A family is the children of one parent. The families take turns, so an agent that forks a thousand workers does not
-//! delay another one's three. A live agent that waits here is only its id and its state.
+//! delay the three workers of another agent. Of a live agent that waits here, the queue holds only the id and the
+//! state.
 //!
-//! Agents that loop could keep all others waiting. So a line (a family's new agents, or its others) has a patience:
-//! when its head could not leave for that long, the head goes before all others. The time counts from when the head
-//! before it left, and not from its own request: in a fan-out of thousands all would be overdue together, and none
-//! would be finished before the last has begun.
+//! Agents that loop could keep all others waiting. So a line (the new agents of a family, or its other agents) has a
+//! patience: if its head could not leave for that long, the head goes before all others. The time counts from when the
+//! previous head left, not from the head's own request. Otherwise, in a fan-out of thousands, all agents would be
+//! overdue together, and none would finish before the last has started.
 //!
 //! The budget is checked as well, so that a turn the run cannot afford does not start. An agent whose own share, or
 //! whose call's budget, is reserved by others is set aside and does not block agents that have money. An agent whose
 //! share is spent is turned away. A turn that began before the run was resumed has its permit reserved: it runs
 //! already or is paid for, so no limit stops it.
 //!
-//! Each host has its own lines and its own permits: all that is said above about the order holds for each of them, and a
-//! host that is full or dead delays no agent of another one. Permits are limited for all hosts together, too. If these
-//! are too few for the free hosts, overdue lines go first, then hosts with agents that have begun; among equals the
-//! hosts take turns. Money is checked over all hosts. A run on this machine alone has one host, without a name, whose
-//! permits are those of the run.
+//! Each host has its own lines and its own permits. The order above holds within each host, and a full or dead host
+//! does not delay the agents of another host. The permits of all hosts together are limited, too. If these are too few
+//! for the free hosts, overdue lines go first, then hosts with agents that have started. Among equals the hosts take
+//! turns. Money is checked across all hosts. A run on this machine alone has one unnamed host, whose permits are those
+//! of the run.
 //!
 //! The order of turns: which of the agents that wait for a permit gets the next one.
 
@@ -448,7 +450,7 @@ impl HeldPermits {
         self.agents.keys()
     }
 
-    /// Adds a permit. Returns the one that the agent had before.
+    /// Adds a permit. Returns the permit that the agent had before.
     fn insert(&mut self, agent: AgentId, permit: HeldPermit) -> Option<HeldPermit> {
         let earlier = self.remove(&agent);
         self.count(&permit);
@@ -496,12 +498,12 @@ impl<'turn> RunningTurns<'turn> for &'turn HeldPermits {
 
 // The agents that wait for money of a share or a call, which others have reserved.
 //
-// When a turn in the share is over, the first of them is brought back to its line, and is checked once it is its turn.
-// Each one that leaves the queue brings the next, so a turn costs the same however many wait.
+// When a turn in the share is over, the first of these agents is brought back to its line, and is checked when its turn
+// comes. Each agent that leaves the queue brings back the next, so a turn costs the same however many agents wait.
 //
-// Only agents at free hosts are brought back. If the host becomes full before the agent was checked, the next one at
-// another host is brought back as well; if there is none, the share is owed one until a host becomes free. So a host
-// that is full or dead keeps no agent of another one from its money.
+// Only agents at free hosts are brought back. If the host becomes full before the agent was checked, the next agent at
+// another host is brought back as well. If no other agent waits, the share is owed an agent until a host becomes free.
+// So a full or dead host does not keep the agents of another host from their money.
 
 /// The agents that are set aside, by the owner of the share or call.
 #[derive(Debug)]
@@ -558,8 +560,8 @@ impl SetAside {
         Some((host, place, agent))
     }
 
-    /// Takes in that an agent leaves its line, for whatever reason. Returns the owner of the share it was brought back
-    /// for.
+    /// Records that an agent leaves its line, for any reason. Returns the owner of the share for which it was brought
+    /// back.
     fn left_line(&mut self, host: HostIndex, agent: &AgentId) -> Option<AgentId> {
         let brought = self.brought.get_mut(&host)?;
         let owner = brought.remove(agent);

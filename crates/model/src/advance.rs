@@ -1,4 +1,4 @@
-//! The advance of a graph or a program, before it is recorded: what an interpreter yields, whatever the language.
+//! The advance of a graph or a program before it is recorded: what an interpreter yields, in any language.
 
 use super::agent::AgentSpec;
 use super::event::AdvancePosition;

@@ -56,13 +56,13 @@ pub struct Agent {
     /// The reminder that the next turn sends instead of the state's prompt.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reminder: Option<String>,
-    /// The text that a person has put in the place of the state's prompt, for the turns of its step.
+    /// The text with which a person has replaced the state's prompt, for the turns of its step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub edited_prompt: Option<String>,
-    /// The reply that a person has given in the place of the turn of its step.
+    /// The reply that a person has given instead of the turn of its step.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub given_reply: Option<String>,
-    /// The stage of the step: the work that is due, or the wait before it.
+    /// The stage of the step: the pending work, or the wait before it.
     #[serde(default, skip_serializing_if = "StepStage::is_first")]
     pub stage: StepStage,
     /// The tool calls of its step that need approval.
@@ -166,7 +166,7 @@ impl Agent {
         }
     }
 
-    /// Returns the identity of the turn that is due.
+    /// Returns the identity of the pending turn.
     pub fn turn_id(&self) -> TurnId {
         TurnId { agent: self.id.clone(), step: self.step, turn: self.turn }
     }
@@ -365,7 +365,7 @@ impl AgentSpec {
         self.variables.iter().filter(move |(name, _)| stays(name))
     }
 
-    /// Creates a spec for a state, without values or settings of its own.
+    /// Creates a spec for a state, without its own values or settings.
     pub fn plain(state: StateName) -> Self {
         Self {
             state,
@@ -418,7 +418,7 @@ impl Agent {
         self.reminder.as_ref().or(edited).cloned().unwrap_or(prompt)
     }
 
-    /// Puts the text of a person in the place of the one that its next turn is asked.
+    /// Replaces the text that its next turn is asked with the text of a person.
     pub(crate) fn edit_asked_text(&mut self, text: String) {
         match &mut self.reminder {
             Some(reminder) => *reminder = text,
@@ -427,7 +427,7 @@ impl Agent {
     }
 }
 
-// The stage of an agent's step: the work that is due, or the wait before it. An agent is in one stage at a time.
+// The stage of an agent's step: the pending work, or the wait before it. An agent is in one stage at a time.
 //
 // The turn of an agent that was ended while tool calls needed approval, and goes on after the answers.
 
@@ -497,7 +497,7 @@ impl StepStage {
         }
     }
 
-    /// Returns the task; `None` if the turn that is due is about something else.
+    /// Returns the task; `None` if the pending turn is about something else.
     pub fn task(&self) -> Option<&PromptTask> {
         match self {
             Self::Task(task) => Some(task),
@@ -559,7 +559,7 @@ impl AgentWait {
 }
 
 impl Agent {
-    /// Returns the approvals that wait for an answer: of the turn that runs, or of one that was ended.
+    /// Returns the approvals that wait for an answer: of the running turn, or of a turn that was ended.
     pub fn open_approvals(&self) -> impl Iterator<Item = &PendingApproval> {
         self.approvals.open(self.turn)
     }

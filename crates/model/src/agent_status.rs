@@ -233,7 +233,7 @@ impl WaitReason {
         }
     }
 
-    /// Returns the end of the hold that it names; `None` if it is no hold, or one that only a person ends.
+    /// Returns the end of the hold that it names; `None` if it is not a hold, or if only a person ends that hold.
     pub fn hold_end(&self) -> Option<Timestamp> {
         match self {
             Self::Backoff { until } | Self::Stagger { until } | Self::Plugin { until, .. } => {

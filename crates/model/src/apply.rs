@@ -1,9 +1,9 @@
-//! The reducer: the changes an event makes to a run, and the effects that are due then.
+//! The reducer: the changes that an event makes to a run, and the effects that follow.
 //!
-//! Live runs and replay share this one path. It checks first and changes after, so a refused event leaves the run
-//! as it was. It never panics, whatever the event.
+//! Live runs and replay share this one path. It checks first and changes afterwards, so a refused event leaves the run
+//! as it was. It never panics, on any event.
 //!
-//! Effects that are due after an event: collected by `apply`, performed by the supervisor.
+//! The effects of an event: `apply` collects them, and the supervisor performs them.
 //!
 //! After a crash an effect may be performed a second time. Each is therefore idempotent by the identity of the
 //! step it names.
@@ -45,7 +45,7 @@ mod turns;
 /// The reason an event cannot happen to a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ApplyError {
-    /// The record is not the one that follows.
+    /// The record is not the next record of the run.
     #[error("record {found} cannot follow record {last}")]
     OutOfOrder {
         /// The last record of the run.
@@ -64,7 +64,7 @@ pub enum ApplyError {
     Stale {
         /// The turn the event is about.
         offered: TurnId,
-        /// The turn that is due.
+        /// The pending turn.
         due: TurnId,
     },
     /// The event is about a graph, but the agent is in none, or the event does not fit its graph execution.
@@ -79,7 +79,7 @@ pub enum ApplyError {
     /// The transition leads to a folder that there cannot be.
     #[error("the event does not fit the run: {0}")]
     Scope(InvalidName),
-    /// The agent has not ended in a way that it can live again.
+    /// The agent has not ended in a way that allows a retry.
     #[error("{0} cannot be retried")]
     NotRetryable(AgentId),
     /// No question waits for this answer.

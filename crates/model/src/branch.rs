@@ -1,10 +1,11 @@
 //! Branches: a run that shares the records of another up to one of them, and continues differently.
 //!
-//! It may be cut as a whole, or before steps of some agents: then the later records that do not follow from these steps
-//! are in it, too, in the same order.
+//! The cut applies to the whole run, or only to some agents, before steps of these. In the second case the new run also
+//! has the later records that do not follow from these steps, in the same order.
 //!
-//! The agents that lived at that record live in the new run, each in sessions of its own that begin at the last message
-//! before it. The other run is not changed. A turn that was running then is asked again.
+//! The agents that were alive at that record are alive in the new run. Each has its own sessions, which begin at the
+//! last message before that record. The other run does not change. A turn that was running at that record is asked
+//! again.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -101,7 +102,7 @@ impl BranchOrigin {
                 own.is_of(&fact.label, &fact.key) && own.seq == Some(fact.seq)
             }
             FactChange::Retracted { label, key } => {
-                // The fact that held at the cut is gone for others only. One that came later is gone for all.
+                // The fact that held at the cut is gone for others only. A later fact is gone for all.
                 let seen = || known.get(label, Some(key)).map(|fact| fact.seq);
                 own.is_of(label, key)
                     && match own.gone {
@@ -121,7 +122,7 @@ impl BranchOrigin {
     }
 }
 
-// The agents of a run that branches off: each with sessions of its own.
+// The agents of a run that branches off, each with its own sessions.
 
 /// Returns the sessions of the agents of a branch.
 pub fn branched_agents(
@@ -229,8 +230,8 @@ impl WorkflowStart {
     }
 }
 
-/// Returns the part of its budget that a run gives to one that it starts: the part that was `asked` for, else half of what
-/// is `left`. `None` if it has no budget, and none was asked for.
+/// Returns the part of its budget that a run gives to a run that it starts: the part that was `asked` for, else half of
+/// what is `left`. `None` if the run has no budget and no part was asked for.
 ///
 /// # Errors
 /// The reason why there is no such part.

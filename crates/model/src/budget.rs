@@ -379,8 +379,8 @@ impl LiveBudget {
         Self { total, spent: Usd::ZERO, reserved: Usd::ZERO }
     }
 
-    /// Sets money aside for a run: what is free, divided by the number of runs that are to begin now, or by fewer if
-    /// that is too little. `usual` is the most that such a run has cost; one that would be cut off does not begin.
+    /// Reserves money for a run: the free money, divided by the number of runs that are to begin now, or by fewer if
+    /// that is too little. `usual` is the most that such a run has cost. A run that would be cut off does not begin.
     pub fn reserve(&mut self, to_begin: u32, usual: Usd) -> LiveBudgetAnswer {
         let free = self.total.saturating_sub(self.spent).saturating_sub(self.reserved);
         let least = usual.times(2).max(Usd::from_dollars(MIN_PART));

@@ -1,11 +1,10 @@
 //! The number of Claude Code processes a machine carries: by its cores and its free memory.
 //!
-//! The rule is measured. A process takes 150 to 215 MB, or 300 MB at its peak. It takes 0.8 to 1.3 seconds of
-//! processor time to start and run its first turn (1.3 when many start at once), 0.03 for a further turn, and next
-//! to nothing while it waits for the model. With turns of twenty seconds and more, which is short for an agent,
-//! eight processes that each begin anew keep half a core busy. The limit is therefore eight per core, but no more
-//! than fit into the memory at 300 MB each, beside a reserve. Before each start the free memory must have room for
-//! one more.
+//! The rule is measured. A process takes 150 to 215 MB, or 300 MB at its peak. It takes 0.8 to 1.3 seconds of processor
+//! time to start and run its first turn (1.3 when many start at once), 0.03 for a further turn, and next to nothing
+//! while it waits for the model. With turns of twenty seconds and more, which is short for an agent, eight processes
+//! that each start afresh keep half a core busy. The limit is therefore eight per core, but no more than fit into the
+//! memory at 300 MB each, beside a reserve. Before each start the free memory must have room for one more.
 
 /// The memory estimate of one process, in bytes.
 pub const PROCESS_MEMORY_BYTES: u64 = 300 * MIB;

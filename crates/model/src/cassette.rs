@@ -138,7 +138,7 @@ pub struct RecordedTurn {
     /// True if its agent failed in this step, and was retried later, so that another turn came in its place.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub retried: bool,
-    /// True if a person gave the reply in the place of the turn, whose prompt was not asked.
+    /// True if a person gave the reply instead of the turn, so the prompt was not asked.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub given: bool,
     /// The cost.
@@ -180,7 +180,7 @@ pub enum RecordedEnding {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         structured: Option<String>,
     },
-    /// There is no answer.
+    /// No answer came.
     Failed {
         /// The kind of failure.
         cause: FailureCause,
@@ -334,7 +334,7 @@ pub enum FaultKind {
     Stall,
     /// The account's usage limit is reached.
     Limit,
-    /// The process prints something that is no answer.
+    /// The process prints something that is not an answer.
     Malformed,
     /// The API refuses the request, and would refuse it again.
     Refused,

@@ -1,15 +1,16 @@
 //! A causal cut: an agent is cut before a step, and only what follows from that is left out of a run's records.
 //!
-//! The cut is a fold over the records. A record follows from the cut if it is about an agent that is cut, or if it takes
-//! in something of one: the end of an agent that was waited for, an answer, a fact. The agents that such a record
-//! changes are cut from there on, too, and the agents that it creates do not exist. Records that were written together
-//! stay together. All other records stay, so that their turns are not paid again.
+//! The cut is a fold over the records. A record follows from the cut if it is about a cut agent, or if it takes in
+//! something from a cut agent: its end, for which another agent waited, an answer, or a fact. The agents that such a
+//! record changes are also cut from there on, and the agents that it creates do not exist. Records that were written
+//! together stay together. All other records stay, so that their turns are not paid again.
 //!
-//! Agents that share a worktree see each other's files. Once its files have changed after an agent in it was cut, nobody
-//! can tell which of the changes follow from the cut, so the others in it are cut there, too. Agents that only read stay.
+//! Agents that share a worktree see each other's files. Once files have changed after an agent in the worktree was cut,
+//! nobody can tell which of the changes follow from the cut, so the other agents there are cut at that point, too.
+//! Agents that only read stay.
 //!
-//! Where the dependence cannot be told, the record follows from the cut: a run that had branched off another is cut as
-//! a whole at that record, and facts that a program of a cut agent can match are not seen.
+//! If the dependence is unknown, the record follows from the cut: a run that had branched off another is cut as a whole
+//! at that record, and facts that a program of a cut agent can match are not seen.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -185,7 +186,7 @@ impl CausalCut {
         definition.is_some_and(|own| own.labels.iter().any(|label| self.missed.contains(label)))
     }
 
-    /// Returns what stays of a record that stays: agents that are cut have not ended, so they do not live again.
+    /// Returns what stays of a record that stays: cut agents have not ended, so they are not retried.
     fn without_cut_agents(&self, mut record: Record) -> Option<Record> {
         if let Event::AgentsRetried { agents } = &mut record.event {
             agents.retain(|one| !self.is_cut(&one.agent));
@@ -211,7 +212,7 @@ impl CutSeed {
 // The dependence of a record: the parts of a run that it follows from, and those that it changes.
 //
 // Every event is named here, so that the compiler asks for a new one. An event that ends agents has to name all of them
-// in its changes. A cost is no dependence: what a turn has cost changes no other turn.
+// in its changes. A cost is not a dependence: what a turn has cost does not change any other turn.
 //
 // The labels of the facts that programs can match.
 
@@ -467,7 +468,7 @@ impl HiddenLabels {
         }
     }
 
-    /// Adds the labels of a program. One that is not known may match any fact.
+    /// Adds the labels of a program. An unknown program may match any fact.
     fn add(&mut self, program: Option<&ProgramSource>) {
         match program {
             Some(program) => self.labels.extend(program.labels.iter().cloned()),

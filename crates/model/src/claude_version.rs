@@ -61,7 +61,7 @@ fn number(text: &str) -> Option<u64> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }
 
-/// Returns the warning about a version as the program names it; `None` if it is supported, or if the text is no
+/// Returns the warning about a version as the program names it; `None` if it is supported, or if the text is not a
 /// version.
 pub fn version_warning(named: &str) -> Option<String> {
     let version = ProgramVersion::parse(named)?;

@@ -147,7 +147,7 @@ pub enum ConsultVerdict {
     },
     /// The tool call does not run. At another question it is as good as to proceed.
     Deny {
-        /// The reason, which the agent is told.
+        /// The reason, which the agent gets.
         #[serde(default, skip_serializing_if = "String::is_empty")]
         reason: String,
     },

@@ -47,7 +47,7 @@ pub struct EndedTurn {
 pub enum TurnEnding {
     /// The model answered.
     Replied,
-    /// There was no answer, and the turn was run again.
+    /// No answer came, and the turn was run again.
     Failed {
         /// The kind of failure.
         cause: FailureCause,
@@ -69,7 +69,7 @@ pub enum TurnEnding {
 #[derive(Debug, Default)]
 pub struct EndedTurns {
     turns: Vec<EndedTurn>,
-    /// The turns that are due of agents that the last record may have ended.
+    /// The pending turns of agents that the last record may have ended.
     doubtful: Vec<EndedTurn>,
 }
 
@@ -132,7 +132,7 @@ impl EndedTurns {
     }
 }
 
-/// Returns the turn of an agent that is due.
+/// Returns the pending turn of an agent.
 fn turn_of(agent: &Agent, seq: u64, ending: TurnEnding) -> EndedTurn {
     EndedTurn {
         seq,

@@ -1,9 +1,8 @@
-//! The evaluation of a transition before it is taken: by a pattern, or by a turn of its own.
+//! The evaluation of a transition before it is taken: by a pattern, or by a separate turn.
 //!
-//! A state may name an evaluator. A pattern judges at once. A prompt is a turn of its own in the same step, in a
-//! fresh session. The requested transition is recorded first, as a [`TransitionProposal`], so the evaluator's turn
-//! is as durable as any other: a lost turn is run again, a paid one never is. The step ends with that turn,
-//! whatever it answers.
+//! A state may name an evaluator. A pattern judges at once. A prompt is a separate turn in the same step, in a fresh
+//! session. The requested transition is recorded first, as a [`TransitionProposal`], so the evaluator's turn is as
+//! durable as any other: a lost turn is run again, a paid turn never is. The step ends with that turn, for any answer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -428,7 +428,7 @@ impl From<AgentFamily> for AgentHold {
 // The parts that events of several kinds have, in one table.
 //
 // The table names each event, so that the compiler asks for a new one. Observers ask for the parts, and name only the
-// events that they treat in a way of their own.
+// events that they treat in a special way.
 
 /// The parts that an event has, of those that several events have.
 #[derive(Debug, Clone, Copy, Default)]

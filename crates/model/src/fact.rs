@@ -100,7 +100,7 @@ pub struct FactQuery<'text> {
 }
 
 impl KnownFacts {
-    /// Returns the fact with a label and a key, or without a key the one that was asserted last.
+    /// Returns the fact with a label and a key, or without a key the last asserted fact with that label.
     pub fn get(&self, label: &str, key: Option<&str>) -> Option<Fact> {
         self.find(FactQuery { label, key, ..FactQuery::default() })
     }
@@ -138,7 +138,7 @@ impl KnownFacts {
         })
     }
 
-    /// Returns whether there are no facts.
+    /// Returns whether it has no facts.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -323,7 +323,7 @@ impl FactSelection {
         self.0.contains_key(label)
     }
 
-    /// Returns whether facts with this label and key are selected, whatever their payload.
+    /// Returns whether facts with this label and key are selected, with any payload.
     pub fn has_key(&self, label: &str, key: &str) -> bool {
         let Some(own) = self.0.get(label) else { return false };
         own.iter().any(|one| one.key.as_deref().is_none_or(|own| own == key))

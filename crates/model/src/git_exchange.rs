@@ -204,7 +204,7 @@ const PROGRAM_PARTS: &str = "\
 /// Whole names of such keys. `cookiefile` names a file that git writes.
 const PROGRAM_NAMES: &str = "clean cookiefile gitproxy path process smudge";
 
-/// Names whose value is a program, with the one that git uses without them.
+/// Names whose value is a program, with the program that git uses without them.
 const PROGRAM_DEFAULTS: [(&str, &str); 4] = [
     ("receivepack", "git-receive-pack"),
     ("sshcommand", "ssh"),
@@ -268,7 +268,7 @@ impl GitSetting {
             && !is_one(LEADING_NAMES, self.name())
     }
 
-    /// Returns the path of another file that it includes, whatever its condition is.
+    /// Returns the path of another file that it includes, under any condition.
     pub fn included(&self) -> Option<&[u8]> {
         let includes =
             matches!(self.section(), b"include" | b"includeif") && self.name() == b"path";

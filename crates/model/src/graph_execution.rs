@@ -38,7 +38,7 @@ pub struct GraphExecution {
 pub struct GraphState {
     /// The checksum of the graph's text.
     pub program: Arc<str>,
-    /// The next node, or the one that is being executed.
+    /// The next node, or the node that is being executed.
     pub current_node: NodeName,
     /// The node executed before.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,7 +172,7 @@ pub enum OutputFormat {
 pub enum WaitResult {
     /// The value that was asked for.
     Done(Value),
-    /// The reason why there is no value.
+    /// The reason why the wait has no value.
     Failed(String),
     /// The answer of a person.
     Answered(super::question::Answer),

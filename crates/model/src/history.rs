@@ -41,7 +41,7 @@ pub struct HistoryTurn {
     pub evaluator: Option<StateName>,
     /// The reply that a person has given in its place.
     pub given: Option<String>,
-    /// The record that ended it; `None` for the turn that is due.
+    /// The record that ended it; `None` for the pending turn.
     pub end: Option<Record>,
 }
 
@@ -71,7 +71,7 @@ impl AgentHistory {
         }
     }
 
-    /// Returns the steps. If the agent lives, the last one includes the turn that is due.
+    /// Returns the steps. If the agent lives, the last step includes the pending turn.
     pub fn steps(mut self, run: &Run) -> Vec<HistoryStep> {
         if let Some((step, turn)) = self.due(run) {
             self.add(step, turn);
@@ -79,7 +79,7 @@ impl AgentHistory {
         self.steps
     }
 
-    /// Returns the turn that is due, and its step with an empty list of turns.
+    /// Returns the pending turn, and its step with an empty list of turns.
     fn due(&self, run: &Run) -> Option<(HistoryStep, HistoryTurn)> {
         let agent = run.agents.get(&self.agent)?;
         let step = HistoryStep {

@@ -16,7 +16,7 @@ use crate::id::AgentId;
 /// The longest name of a host or a label, in bytes.
 const MAX_NAME_BYTES: usize = 63;
 
-/// The reason why a text names no host, or is no label.
+/// The reason why a text does not name a host, or is not a label.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "`{0}` is not a valid host name or label: use 1 to 63 letters, digits, `-`, `_` or `.`, beginning with a letter or a digit"
@@ -83,7 +83,8 @@ pub struct HostReport {
 }
 
 impl HostReport {
-    /// Returns whether a host that has been silent for so long counts as lost, as its worker was told.
+    /// Returns whether a host that has been silent for this long counts as lost, under the limit that its worker was
+    /// given.
     pub fn is_overdue(&self, silent_for: Duration) -> bool {
         self.timeout_ms.is_some_and(|limit| silent_for >= Duration::from_millis(limit))
     }

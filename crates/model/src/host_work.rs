@@ -114,7 +114,7 @@ pub enum HostWork {
         /// The commands that are still wanted.
         wanted: Vec<CommandId>,
     },
-    /// End all turns of the run; at once if there is no time.
+    /// End all turns of the run; at once if no time is left.
     StopAll {
         /// True if they are ended at once.
         now: bool,

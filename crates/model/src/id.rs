@@ -272,7 +272,7 @@ impl MessageId {
 // The kind of a state by its name: a prompt, a graph, a program or a script.
 
 impl StateKind {
-    /// Returns the kind of the state with this name, or `None` if it is no state.
+    /// Returns the kind of the state with this name, or `None` if it is not a state.
     pub fn of(name: &StateName) -> Option<Self> {
         Self::of_file(name.as_str())
     }

@@ -115,7 +115,7 @@ impl PendingJoin {
         self.join.needs(count).saturating_sub(done).min(live)
     }
 
-    /// Returns the end of the wait; `None` if there is no timeout.
+    /// Returns the end of the wait; `None` without a timeout.
     pub fn until(&self) -> Option<Timestamp> {
         self.join.timeout_ms.map(|timeout| self.since.plus(timeout))
     }
@@ -155,7 +155,7 @@ pub struct JoinTally {
 }
 
 impl UnjoinedChildren {
-    /// Returns whether there are no children.
+    /// Returns whether it has no children.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -198,7 +198,7 @@ impl UnjoinedChildren {
         }
     }
 
-    /// Counts the children anew: `status` tells the ends of those that have ended, with a result if true.
+    /// Recounts the children: `status` returns the ends of those that have ended, with a result if true.
     pub(super) fn recount(&mut self, status: impl Fn(u32) -> Option<bool>) {
         for batch in &mut self.0 {
             let numbers = batch.first..batch.first.saturating_add(batch.count);

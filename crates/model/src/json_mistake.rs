@@ -7,7 +7,7 @@ use serde_json::{Error, Map, Value};
 
 use super::question::raw_part;
 
-/// The mistakes of a text that is no JSON, as the reader names them, and the sentences about them.
+/// The mistakes of a text that is not JSON, as the reader names them, and the sentences about them.
 const SYNTAX: [(&str, &str); 14] = [
     ("expected `:`", "a `:` is missing after a key"),
     ("expected `,` or `]`", "a `,` or the `]` of a list is missing"),
@@ -204,7 +204,7 @@ impl ValuePath {
         Ok(Self(segments))
     }
 
-    /// Reads a path; a text that is none is names with dots between them, whatever characters they have.
+    /// Reads a path. A text that is not a path is read as names separated by dots, with any characters.
     pub fn parse_or_names(text: &str) -> Self {
         let names = || text.split('.').map(|name| PathSegment::Key(name.to_owned())).collect();
         Self::parse(text).unwrap_or_else(|_| Self(names()))

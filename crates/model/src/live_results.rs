@@ -127,7 +127,7 @@ impl PassRate {
         (self.runs > 0).then(|| f64::from(self.passed) / f64::from(self.runs))
     }
 
-    /// Returns the 95 % interval of Wilson: the rates, from 0 to 1, with which such a number of passes is no surprise.
+    /// Returns the 95 % interval of Wilson: the rates, from 0 to 1, at which this number of passes is not surprising.
     /// `None` without any run.
     pub fn interval(self) -> Option<(f64, f64)> {
         let (rate, runs) = (self.rate()?, f64::from(self.runs));

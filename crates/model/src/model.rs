@@ -1,7 +1,7 @@
 //! Names of models, as Claude Code takes them.
 //!
-//! The set of models changes with every version of Claude Code, and an account may have models of its
-//! own. Any name is accepted that can stand on a command line; the known ones serve only for hints.
+//! The set of models changes with every version of Claude Code, and an account may have its own models. Any name is
+//! accepted that can stand on a command line; the known names serve only for hints.
 //!
 //! The prices of models, for an estimate before a run starts. What a turn has cost is what Claude Code reports.
 //!

@@ -56,7 +56,7 @@ impl Usd {
         Self(self.0.checked_div(u64::from(by)).unwrap_or(self.0))
     }
 
-    /// Returns whether it is no money.
+    /// Returns whether it is zero.
     pub fn is_zero(&self) -> bool {
         self.0 == 0
     }

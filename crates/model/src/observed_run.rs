@@ -165,7 +165,7 @@ impl ObservedRun {
     }
 }
 
-/// Returns whether a state is one step, as prompts and scripts are; graphs and programs tell of their own parts.
+/// Returns whether a state is one step, like a prompt or a script. Graphs and programs report their parts themselves.
 fn is_one_step(state: &StateName) -> bool {
     match state.steps() {
         Some(StepMode::Asked | StepMode::Tagged) => true,
@@ -236,7 +236,7 @@ impl ObservedWay {
         Self { from, case: ObservedWayCase::Outcome(outcome.to_owned()), to: to.to_string() }
     }
 
-    /// Returns whether to take this way is to take one that is described.
+    /// Returns whether this way matches the described one.
     pub fn is(&self, described: &Self) -> bool {
         let fits = described.case == ObservedWayCase::Any || described.case == self.case;
         fits && self.from == described.from && self.to == described.to

@@ -1,21 +1,23 @@
 //! Placement: the host of each agent.
 //!
-//! An agent is given a host by the record that lets it take its first step: of those that take agents and have the label it needs, the one with the
-//! fewest agents per slot, counting the new one. One without Claude Code comes last if the run needs that. The choice is recorded as a [`PlacedAgent`]: the host, and the epoch
-//! that it was in. The agent keeps this home for life, because its session and its files are there.
+//! An agent gets a host with the record that lets it take its first step. Of the hosts that take agents and have the
+//! required label, it gets the host with the fewest agents per slot, counting itself. A host without Claude Code comes
+//! last if the run needs Claude Code. The choice is recorded as a [`PlacedAgent`]: the host, and the epoch that it was
+//! in. The agent keeps this home for life, because its session and its files are there.
 //!
-//! Only an agent that has begun nothing there may be moved ([`HostTable::may_move`]): when its host drains, is silent or
-//! lost, or when another host has nothing to do ([`balance()`]). When a host is declared lost or comes back in another
-//! epoch, the table forgets the agents that lived there and returns them. They are then placed anew. Whether one that has had
-//! turns can go on there is told by its session ([`goes_on_elsewhere()`]).
+//! Only an agent that has begun nothing there may be moved ([`HostTable::may_move`]): when its host drains, is silent
+//! or lost, or when another host has nothing to do ([`balance()`]). When a host is declared lost or comes back in
+//! another epoch, the table forgets the agents that lived there and returns them. They are then placed again. The
+//! session of an agent that has had turns tells whether the agent can continue at the new host
+//! ([`goes_on_elsewhere()`]).
 //!
-//! A directory is on one host, so the agents in it are a group and live there: a child without a worktree of its own is
-//! placed where the worktree of its ancestor is, even if that host drains or is silent. The first agent of a group chooses
-//! the host for all, also after its host was lost. A group lives as long as its agents. An agent that is alone in its
-//! group may be moved as long as nothing has been begun in the directory.
+//! A directory is on one host, so the agents that share it form a group and live there: a child without its own
+//! worktree is placed at the host of its ancestor's worktree, even if that host drains or is silent. The first agent of
+//! a group chooses the host for all, also after its host was lost. A group lives as long as its agents. An agent that
+//! is alone in its group may be moved as long as nothing has been begun in the directory.
 //!
-//! The table holds no time: whether a host is alive is told with each sighting. It decides nothing about permits, either:
-//! what it says of them ([`HostTable::permits`]) is for the [admission](super::admission).
+//! The table does not keep time: each sighting says whether a host is alive. It does not decide about permits, either:
+//! what it says about them ([`HostTable::permits`]) is for the [admission](super::admission).
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
@@ -38,7 +40,8 @@ mod host_pool;
 pub struct HostTable {
     /// The version of the messages between hosts that this raymond speaks.
     wire: u32,
-    /// True if the turns are processes of Claude Code: hosts with it are preferred, and take as many as their memory carries.
+    /// True if the turns are processes of Claude Code: hosts that have it are preferred, and take as many as fit into
+    /// their memory.
     starts_claude: bool,
     /// Some turns are sent to a host before a slot is free.
     sends_ahead: bool,
@@ -75,8 +78,9 @@ impl HostTable {
         }
     }
 
-    /// Returns the table of a run whose turns start Claude Code, if `starts`: hosts without it are given agents only if no other
-    /// one takes any, since scripts and graphs may do without it, and no host is given more turns than its memory carries.
+    /// Returns the table of a run whose turns start Claude Code, if `starts`. Hosts without Claude Code then get agents
+    /// only if no other host takes any, since scripts and graphs may do without it. No host gets more turns than fit
+    /// into its memory.
     pub fn starting_claude(self, starts: bool) -> Self {
         Self { starts_claude: starts, ..self }
     }
@@ -102,7 +106,7 @@ impl HostTable {
         changes.in_order()
     }
 
-    /// Takes the sighting of a host. One that is older than what is known changes nothing.
+    /// Takes the sighting of a host. A sighting that is older than what is known changes nothing.
     pub fn observe(&mut self, sighting: HostSighting) -> HostChanges {
         let mut changes = HostChanges::default();
         self.see(sighting, &mut changes);
@@ -339,7 +343,7 @@ struct Placement {
     has_begun: bool,
 }
 
-/// The homes of a group: one, unless its host was lost and only some of its agents have been placed anew.
+/// The homes of a group: a single home, unless its host was lost and only some of its agents have been placed again.
 #[derive(Debug, Default)]
 struct GroupHomes {
     /// The number of members at each home.
@@ -371,8 +375,8 @@ impl HostChanges {
 }
 
 impl HostTable {
-    /// Takes in that an agent lives at a host: it was placed, or moved. Agents may be assigned to a host before it is
-    /// seen. Returns false, and takes in nothing, if the epoch of the host is over: then the agent has to be placed anew.
+    /// Assigns an agent to a host, after it was placed or moved. Agents may be assigned to a host before it is seen.
+    /// Returns false, and changes nothing, if the epoch of the host is over: then the agent has to be placed again.
     pub fn assign(&mut self, placed: PlacedAgent, group: Option<PlacementGroup>) -> bool {
         let known = self.hosts.get(&placed.host);
         let is_over = known.is_some_and(|host| {
@@ -430,7 +434,8 @@ impl HostTable {
         })
     }
 
-    /// Returns where an agent with this requirement could wait for its turn. One that needs the host by its name stays.
+    /// Returns where an agent with this requirement could wait for its turn. An agent that requires the host by name
+    /// stays.
     pub fn mobility(&self, agent: &AgentId, requirement: Option<&HostLabel>) -> AgentMobility {
         let host = self.agents.get(agent).map(|placement| placement.placed.host.as_str());
         let is_named = requirement.is_some_and(|label| Some(label.as_str()) == host);
@@ -475,7 +480,7 @@ impl HostTable {
         }
     }
 
-    /// Changes what is known of a host, and lists it anew.
+    /// Changes what is known of a host, and updates its place in the lists.
     fn change(
         &mut self,
         host: &HostName,

@@ -19,7 +19,7 @@ pub struct TransitionPolicy {
     /// True if one reply may have several `<fork>` tags.
     #[serde(default)]
     pub many_forks: bool,
-    /// True if the only entry is taken whatever tags the reply has.
+    /// True if the only entry is taken regardless of the tags in the reply.
     #[serde(default)]
     pub force_implicit: bool,
 }
@@ -53,7 +53,7 @@ pub enum ProtocolViolation {
     /// The reply says nothing.
     #[error("the reply is empty")]
     Empty,
-    /// There is no tag at all.
+    /// The reply has no tag at all.
     #[error("the reply has no transition tag{}", list_near_misses(.near_misses))]
     NoTag {
         /// The texts that looked like a tag.
@@ -249,7 +249,7 @@ impl TransitionPolicy {
         }
     }
 
-    /// Returns a refused tag as it is told. Where a text is fixed, that of a result is a part of it.
+    /// Returns a refused tag as messages show it. If the policy fixes a text, the text of a result is part of it.
     fn refused(&self, asked: &Transition) -> String {
         match asked {
             Transition::Result { payload, .. } if self.allowed.iter().any(has_fixed_text) => {
@@ -272,15 +272,15 @@ impl TransitionPolicy {
     }
 }
 
-/// The longest text of a refused result that is told, in bytes.
+/// The longest text of a refused result that messages show, in bytes.
 const MAX_TOLD_TEXT: usize = 100;
 
-/// Returns whether an entry is a result with a text of its own.
+/// Returns whether an entry is a result with a fixed text.
 fn has_fixed_text(entry: &Transition) -> bool {
     matches!(entry, Transition::Result { payload, .. } if !payload.is_empty())
 }
 
-/// Returns whether the text of a result is the one that an entry fixes.
+/// Returns whether the text of a result is the text that an entry fixes.
 fn same_text(entry: &Transition, asked: &Transition) -> bool {
     match (entry, asked) {
         (Transition::Result { payload: fixed, .. }, Transition::Result { payload, .. }) => {

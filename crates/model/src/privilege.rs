@@ -38,8 +38,7 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// Returns the privilege that an operation takes, by its type. A type that is not known counts as one that runs
-    /// commands.
+    /// Returns the privilege that an operation takes, by its type. An unknown type counts as a type that runs commands.
     pub fn of_operation_type(name: &str) -> Option<Self> {
         operation_facts(name).map_or(Some(Self::Commands), |facts| facts.privilege)
     }
@@ -101,12 +100,12 @@ const OBEYED: &str = "\
     taskfile.yaml taskfile.yml tasks.py tiltfile tox.ini usercustomize.py vagrantfile \
     vercel.json wscript";
 
-/// The endings of visible names that programs obey, whatever stands before them.
+/// The endings of visible names that programs obey, after any beginning.
 const ENDINGS: &str = "\
     .code-workspace .config.cjs .config.js .config.mjs .config.mts .config.ts .csproj .desktop \
     .dockerfile .fsproj .gemspec .gradle .mk .podspec .pth .service .socket .sln .targets .timer";
 
-/// The beginnings of visible names that programs obey, whatever stands after a dot.
+/// The beginnings of visible names that programs obey, with anything after a dot.
 const BEGINNINGS: &str = "containerfile dockerfile jenkinsfile makefile";
 
 /// Returns the first name in a path, below a workspace, that is hidden or that programs obey.

@@ -75,7 +75,7 @@ pub struct ProgramExecution {
     /// The values that were taken under a name: `@NAME`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bindings: BTreeMap<String, String>,
-    /// The commit that work is compared with, by directory; `None` where there is no repository.
+    /// The commit that work is compared with, by directory; `None` for a directory without a repository.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub bases: BTreeMap<String, Option<String>>,
     /// The answer of a person that it has not taken in yet.

@@ -79,7 +79,7 @@ impl AnswerCommand {
 /// The id of an answer that is none of the options.
 pub const OTHER: &str = "other";
 
-/// A text that is no answer to a question.
+/// A text that is not an answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("WF504 `{given}` is not an answer to {node}: {expected}")]
 pub struct InvalidAnswer {
@@ -214,7 +214,7 @@ impl AcceptedAnswer {
         }
     }
 
-    /// Returns the turn that is due.
+    /// Returns the pending turn.
     pub fn turn(&self) -> &TurnId {
         match self {
             Self::Question(event) => &event.turn,

@@ -1,7 +1,7 @@
 //! The prompt that asks an agent to repair its reply, made from the state's policy.
 //!
-//! It is sent in the same session, so it says only what was wrong and what is allowed. Without a
-//! policy there is nothing to list, so there is no reminder.
+//! It is sent in the same session, so it says only what was wrong and what is allowed. Without a policy there is
+//! nothing to list, so no reminder is made.
 //!
 //! Verdicts: the one word of a list that an answer has to have.
 
@@ -70,7 +70,7 @@ fn line(entry: &Transition) -> String {
         .replace(">…</ask>", ">your question to a person</ask>")
 }
 
-/// Returns the word of a list that a text has, as a word of its own.
+/// Returns the word of a list that a text has, as a separate word.
 ///
 /// # Errors
 /// [`ProtocolViolation::Contract`] if it has none of them, or more than one.

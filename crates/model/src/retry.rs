@@ -1,8 +1,8 @@
-//! Retries: which of the failed agents of a run live again, and what follows from that.
+//! Retries: which of the failed agents of a run are retried, and what follows from that.
 //!
-//! An agent lives again where it failed, so the retry of one may need that of others: of the agents that failed with
-//! it because they waited for it, and of those that its own wait, join or request failed for. An agent that was told
-//! of the failure and continued stays where it is; the new result does not reach it.
+//! An agent is retried where it failed, so its retry may need the retry of other agents: those that failed with it
+//! because they waited for it, and those for which its own wait, join or request failed. An agent that learned of the
+//! failure and continued stays where it is, and the new result does not reach it.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -42,16 +42,16 @@ pub struct RetriedAgent {
 /// The outcome of a retry, before it happens.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct RetryPlan {
-    /// The agents that live again, parents before their children.
+    /// The agents that are retried, parents before their children.
     pub agents: Vec<PlannedRetry>,
-    /// The agents that were told of a failure and continued without the result.
+    /// The agents that learned of a failure and continued without the result.
     pub continued: Vec<ContinuedParent>,
-    /// The estimated cost of the turns that are due then: the most that turns in these states have cost.
+    /// The estimated cost of the next turns after that: the most that turns in these states have cost.
     #[serde(rename = "estimated_cost_usd")]
     pub estimated_cost: Usd,
 }
 
-/// An agent that is to live again.
+/// An agent that is to be retried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct PlannedRetry {
     /// The agent.
@@ -230,15 +230,16 @@ impl<'run> EndedAgentsById<'run> {
             needed.extend(self.failed_ancestor(run, &parent, id));
         }
         let found = needed.iter().filter_map(|id| Some((self.retryable(id)?.0, id)));
-        // A role that ended with its program lives again with it; of all others only what failed.
+        // A role that ended with its program is retried with it. Of all other agents, only those that failed are
+        // retried.
         let is_needed = |ended: &FinishedAgent| {
             ended.has_failed() || ended.cause == Some(FailureCause::Unneeded) || is_role(ended)
         };
         found.filter(|(ended, _)| is_needed(ended)).map(|(ended, _)| &ended.id).collect()
     }
 
-    /// Returns the agent above a failed one that failed with it: its parent, or the program whose role delegated the
-    /// work to it.
+    /// Returns the agent that failed together with a failed agent below it: its parent, or the program whose role
+    /// delegated the work to it.
     fn failed_ancestor(&self, run: &Run, parent: &AgentId, child: &AgentId) -> Option<AgentId> {
         if let Some((_, agent)) = self.retryable(parent)
             && agent.failed_with(child)
@@ -252,7 +253,7 @@ impl<'run> EndedAgentsById<'run> {
         agent.lost_requests().any(|lost| lost.agent == *parent).then_some(program)
     }
 
-    /// Returns the agent that was told of a failure and does not wait again for what fails.
+    /// Returns the agent that learned of a failure and does not wait again for what failed.
     fn continued_parent(
         &self,
         run: &Run,

@@ -71,7 +71,7 @@ pub struct Run {
     /// Limit and spending of every agent that has its own share of the budget.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub shares: BTreeMap<AgentId, BudgetShare>,
-    /// The shares that nobody lives in any more. Agents that live again spend what is left of them.
+    /// The shares without live agents. Retried agents spend what is left of them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub closed_shares: BTreeMap<AgentId, BudgetShare>,
     /// The calls with a budget whose caller has ended, while agents that were forked in them live.
@@ -396,7 +396,7 @@ pub struct UnbilledTurn {
 }
 
 impl UnbilledTurn {
-    /// Returns the turn of an agent that is due.
+    /// Returns the pending turn of an agent.
     pub fn of(agent: &Agent) -> Self {
         Self { turn: agent.turn_id(), state: agent.prompt().clone(), folder: agent.folder() }
     }
@@ -428,7 +428,7 @@ impl Run {
 }
 
 impl Run {
-    /// Returns the pause that is due when every live agent waits for a person or for one that does.
+    /// Returns the pause of the run if every live agent waits for a person, or for an agent that does.
     pub fn waiting(&self) -> Option<PauseReason> {
         let is_still =
             |agent: &Agent| agent.parked_reason().is_some() || agent.is_held() || agent.waits();
@@ -457,7 +457,8 @@ impl Run {
             reason.map(|reason| (agent.waits(), reason))
         };
         let mut parked: Vec<(bool, String)> = self.agents.values().filter_map(reason).collect();
-        // An agent that waits for others cannot go on before they do, so one that does not is named.
+        // An agent that waits for others cannot continue before they do, so the reason names an agent that does not
+        // wait.
         parked.sort_by_key(|(waits, _)| *waits);
         let agents = parked.len();
         let (_, reason) = parked.into_iter().next()?;

@@ -1,7 +1,7 @@
 //! The difference of two runs: where they differ first, and then in transitions, results, costs and files. Pure.
 //!
 //! The moments of an agent are aligned by step, and within a step by their order. A record that both runs share is not
-//! compared. Costs are told, but runs that only cost differently are equal, as are those that only began with other
+//! compared. Costs are reported, but runs that differ only in cost are equal. So are runs that only began with other
 //! inputs or files.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -282,7 +282,7 @@ fn different_steps(
     steps.into_iter().filter_map(difference).collect()
 }
 
-/// Returns the way that a step took; `None` if there are no moments.
+/// Returns the way that a step took; `None` without moments.
 fn way(moments: &[&TracedMoment]) -> Option<StepWay> {
     let first = moments.first()?;
     let state = first.aspects.get(&TraceAspect::State).cloned();

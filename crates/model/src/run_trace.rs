@@ -1,8 +1,8 @@
 //! The trace of a run: what its agents came to, step by step, without what differs in each run.
 //!
-//! Ids of runs and sessions, times and costs are not in it, nor are failures of the machine or the account. Texts are
-//! those with marks in the place of the run's own paths and id, which the caller makes. The texts of prompts and replies
-//! are too large for a whole run, so there are only their checksums.
+//! Ids of runs and sessions, times and costs are not in it, nor are failures of the machine or the account. In its
+//! texts, the run's own paths and id are replaced by marks, which the caller does. The texts of prompts and replies are
+//! too large for a whole run, so there are only their checksums.
 //!
 //! The origin of a run's records: those that it shares with the runs it branched off, and its own. Pure.
 
@@ -98,7 +98,7 @@ impl TraceAspect {
 #[derive(Debug, Clone, Serialize)]
 #[serde(into = "String")]
 pub struct TracedText {
-    /// The text, with marks in the place of what cannot be anything but the run's own paths and id.
+    /// The text, with marks instead of what can only be the run's own paths and id.
     pub text: String,
     /// The text with a mark in each place of the run's id, if that is another text: a short id can be a word.
     pub without_id: Option<String>,
@@ -337,8 +337,8 @@ struct LineagePart {
     /// The number and the time of its first record; of the first run the start of its first agent.
     from: u64,
     at: Timestamp,
-    /// The number of the last record that is shared with the part before. Later ones that a causal cut has kept are numbered
-    /// anew, so they are not.
+    /// The number of the last record that is shared with the part before. Later records that a causal cut has kept get
+    /// new numbers, so they are not shared.
     shared: u64,
 }
 

@@ -226,7 +226,7 @@ pub fn is_prompt_path(path: &str) -> bool {
     StateName::parse(name).is_ok_and(|name| name.is_prompt())
 }
 
-/// Returns whether a file is one that only tests read, by its path: it lies below a folder `tests`.
+/// Returns whether only tests read a file, by its path: it lies below a folder `tests`.
 pub fn is_test_path(path: &str) -> bool {
     path.split('/').rev().skip(1).any(|part| part == "tests")
 }

@@ -1,8 +1,8 @@
 //! The Claude Code session of a turn, and its origin.
 //!
-//! An id is chosen before its session exists, so that the record which causes a start names it. A branch has an
-//! id of its own and another session's history, cut after a message if one is given. A turn that died half-way
-//! is run again in such a branch, from clean history.
+//! An id is chosen before its session exists, so that the record which causes a start names it. A branch has its own id
+//! and another session's history, cut after a message if one is given. A turn that died halfway is run again in such a
+//! branch, from clean history.
 //!
 //! In a run of several machines an engine keeps the history, too, so that the session can be continued at another host.
 //!
@@ -23,7 +23,7 @@ use crate::id::{MessageId, SessionId};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SessionOrigin {
-    /// There is no history yet.
+    /// The session has no history yet.
     Fresh,
     /// The session exists and is resumed.
     Resumed,
@@ -122,8 +122,8 @@ impl Session {
         Self { ancestors, ..Self::resumed(self.id.clone(), checkpoint) }
     }
 
-    /// Forks this session under a new id, at the end of its last finished turn. If it has no history of its
-    /// own, the fork has the same origin.
+    /// Forks this session under a new id, at the end of its last finished turn. If this session does not have its own
+    /// history, the fork has the same origin.
     pub fn branched(&self, id: SessionId) -> Self {
         match &self.origin {
             SessionOrigin::Resumed => self.branch(id),
@@ -198,7 +198,7 @@ impl SessionManifest {
 }
 
 /// Returns the number of the first parts that stay when a session with these unchanged parts has grown to `bytes`. What
-/// follows them is put anew.
+/// follows them is stored again.
 pub fn parts_to_keep(unchanged: &[SessionPart], bytes: u64) -> usize {
     let known = unchanged.iter().fold(0, |sum: u64, part| sum.saturating_add(part.bytes));
     let mut added = bytes.saturating_sub(known);

@@ -569,7 +569,7 @@ fn mode_name(mode: Option<PermissionMode>, run: &RunPermission) -> Option<&str> 
     }
 }
 
-/// Returns whether a process can be switched to a mode, whatever it was started with.
+/// Returns whether a process can be switched to a mode, regardless of the mode it was started with.
 fn may_be_switched_to(mode: &str) -> bool {
     PermissionMode::from_name(mode).is_some_and(|mode| mode != PermissionMode::BypassPermissions)
 }

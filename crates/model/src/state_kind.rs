@@ -43,7 +43,8 @@ struct KindTerms {
 /// Names that would be those of graphs, and are files of the runtime's own.
 const RESERVED: [&str; 4] = ["raymond.yaml", "raymond.yml", "replies.yaml", "replies.yml"];
 
-/// The endings of data, which is no script even if it can be executed, as all files of some file systems.
+/// The endings of data files. A data file is not a script even if it is executable, like every file on some file
+/// systems.
 const DATA_ENDINGS: [&str; 44] = [
     "adoc", "bak", "bmp", "bz2", "cfg", "conf", "css", "csv", "db", "diff", "doc", "docx", "gif",
     "gz", "htm", "html", "ico", "ini", "jpeg", "jpg", "json", "jsonl", "lock", "log", "markdown",
@@ -69,8 +70,8 @@ impl StateKind {
         KindTerms { noun, endings, steps }
     }
 
-    /// Returns the kind of the state that a file of this name is, or `None` if it is no state. A file without an ending is a script,
-    /// and so is one with an ending of nothing else, if it can be executed.
+    /// Returns the kind of the state that a file of this name is, or `None` if it is not a state. A file without an
+    /// ending is a script, and so is a file whose ending has no other meaning, if it is executable.
     pub fn of_file(name: &str) -> Option<Self> {
         let Some((stem, ending)) = name.rsplit_once('.') else { return Some(Self::Script) };
         let is_one_of =

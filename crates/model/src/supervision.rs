@@ -229,20 +229,20 @@ pub struct TurnTimeouts {
     pub timeout_ms: u64,
     /// The time without progress.
     pub idle_timeout_ms: u64,
-    /// The time after the run was told to stop.
+    /// The time after the run was asked to stop.
     pub shutdown_ms: u64,
 }
 
 // The consequences of a failed turn, and of a permanent agent that ended well.
 //
-// A crash, a stall, a timeout and a panic are run again after a growing wait, until an agent has used up its
-// restarts within the period. Then its policy decides: the agent ends, the run ends, or the agent waits for a
-// person. A turn that was lost with an earlier runtime, or ended because the run was stopped, is run again and
-// does not count. The limits of the API and the account do not count either, nor does an absent network, because they
-// are nobody's failure. A conversation that the API refuses is run again from before the turn; if that is refused as
+// After a crash, a stall, a timeout or a panic, the turn is run again after a growing wait, until an agent has used up
+// its restarts within the period. Then its policy decides: the agent ends, the run ends, or the agent waits for a
+// person. A turn that was lost with an earlier runtime, or ended because the run was stopped, is run again and does not
+// count. The limits of the API and the account do not count either, nor does an absent network, because they are
+// nobody's failure. A conversation that the API refuses is run again from before the turn. If the API refuses that as
 // well, the agent ends. A turn that Claude Code cut off because it would have spent too much counts under each policy,
-// because it could be cut off forever. If its agent has no money left, the agent waits for money instead. A
-// failure that would happen again ends the agent; one that keeps every agent from working pauses the run.
+// because it could be cut off forever. If its agent has no money left, the agent waits for money instead. A failure
+// that would happen again ends the agent. A failure that keeps every agent from working pauses the run.
 
 /// The wait of a run at a usage limit that does not say when it resets, in milliseconds.
 pub const UNKNOWN_RESET_MS: u64 = 15 * 60 * 1000;
@@ -463,8 +463,8 @@ fn after_reset(resets: Option<Timestamp>, context: RestartContext<'_>) -> Timest
 
 // The failed agents of a run, counted by the state they failed in and by cause.
 //
-// A run is completed if each of its failures was taken by an agent that waited for it, such as one that joined its
-// forks and kept their failures. Nevertheless they are failures, and whoever looks at the run is told of them.
+// A run is completed if an agent that waited for it took each of its failures, such as an agent that joined its forks
+// and kept their failures. They are failures nevertheless, and raymond reports them when a person looks at the run.
 
 /// The number of groups that a line shows.
 const MAX_SHOWN_GROUPS: usize = 12;

@@ -1,4 +1,4 @@
-//! Points in time as plain numbers: the domain is told the time, it never asks for it.
+//! Points in time as plain numbers: the domain gets the time from its callers and never asks for it.
 //!
 //! For people and for programs a point in time is a text in UTC, `2026-01-15T14:30:22.123Z`: in the journal, in the
 //! state file, and in the messages to and from plug-ins. Earlier versions wrote the number, which is still read.

@@ -1,4 +1,4 @@
-//! The tool calls of a turn, whatever program made them.
+//! The tool calls of a turn, made by any program.
 
 use std::collections::BTreeMap;
 

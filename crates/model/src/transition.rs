@@ -262,7 +262,7 @@ impl Transition {
     }
 }
 
-/// The longest tag that is told whole, in bytes.
+/// The longest tag that is shown in full, in bytes.
 const MAX_TOLD_TAG: usize = 300;
 
 impl Transition {
@@ -351,7 +351,7 @@ fn take(variables: &mut Variables) -> Result<Option<AskTimeout>, InvalidTransiti
     }
 }
 
-// The states that a transition enters in other folders, which are scopes of their own.
+// The states that a transition enters in other folders, which are separate scopes.
 //
 // The states that a transition names, and the attribute that keeps the pending returns.
 

@@ -1,9 +1,9 @@
 //! The tree of a run's agents, live and ended.
 //!
-//! An agent stands below the one that forked it, and has the cost of all its descendants.
+//! An agent stands below the agent that forked it, and has the cost of all its descendants.
 //!
-//! A run can have ten thousand agents, in a broad tree or in a chain in which each forks the next. For that
-//! reason no function here is recursive, and large families are [folded](fold).
+//! A run can have ten thousand agents, in a broad tree or in a chain in which each forks the next. Therefore no
+//! function here is recursive, and large families are [folded](fold).
 
 use std::collections::{HashMap, HashSet};
 
@@ -35,9 +35,9 @@ pub struct AgentNode<'run> {
     pub began: Option<StateName>,
     /// The number of its ancestors.
     pub depth: usize,
-    /// The cost of its own turns.
+    /// The cost of the agent's turns.
     pub cost: Usd,
-    /// The cost of its own turns and those of all its descendants.
+    /// The cost of the agent's turns and those of all its descendants.
     pub total_cost: Usd,
     /// The number of its descendants.
     pub descendants: usize,
@@ -115,7 +115,7 @@ impl<'run> AgentTree<'run> {
         &self.nodes
     }
 
-    /// Returns every agent in a row of its own.
+    /// Returns a separate row for each agent.
     pub fn rows(&self) -> Vec<TreeRow> {
         let row = |(place, node): (usize, &AgentNode<'_>)| TreeRow {
             depth: node.depth,
@@ -155,8 +155,8 @@ impl<'run> AgentNode<'run> {
 //
 // - Siblings that began in the same state are a family. A family of more than [`FAMILY_FOLD_SIZE`] is one row, which
 //   stands for all of them.
-// - Nobody is overlooked in it: members that stand out, such as those that wait for a person or have failed,
-//   have rows of their own below it, the first [`FAMILY_FOLD_SIZE`] of each kind.
+// - Nobody is overlooked in it: members that stand out, such as those that wait for a person or have failed, have
+//   separate rows below it, the first [`FAMILY_FOLD_SIZE`] of each kind.
 // - The agents that the other members have forked stand below it by the same rule, as if one agent had forked
 //   all.
 // - An opened row of a family has all its members below it, each with its own families.
@@ -214,7 +214,7 @@ pub struct TreeRow {
     pub depth: usize,
     /// The agent or the family.
     pub of: RowSubject,
-    /// True if rows below it are cut off.
+    /// True if its lower rows are cut off.
     pub cut: bool,
 }
 
@@ -235,7 +235,7 @@ pub enum RowSubject {
 }
 
 impl FoldOptions<'_> {
-    /// The options under which every agent has a row of its own.
+    /// The options under which every agent has a separate row.
     pub const NONE: Self = Self { many: usize::MAX, deepest: usize::MAX, opened: None };
 }
 

@@ -127,7 +127,7 @@ impl TurnInput {
 pub enum TurnOutcome {
     /// The model answered.
     Replied(TurnReply),
-    /// There is no answer.
+    /// No answer came.
     Failed(TurnFailure),
 }
 
@@ -210,7 +210,7 @@ pub struct SuspendedTurn {
 }
 
 impl TurnReply {
-    /// Returns whether it says nothing. Such a reply takes no transition, not even one that needs no tag.
+    /// Returns whether it says nothing. Such a reply takes no transition, not even a transition that needs no tag.
     pub fn is_empty(&self) -> bool {
         self.structured.is_none() && says_nothing(&self.text)
     }
@@ -425,8 +425,8 @@ pub struct TurnOffset {
 /// The rule that says which results of a stream are a turn's.
 ///
 /// After its message was repeated, every result is the turn's. Before that, a result is the turn's if it names the
-/// message or no occasion. A resumed session may report a background task that died with the previous process, with a
-/// result of its own, ahead of the answer. A session can also wake up by itself between two turns.
+/// message or no occasion. A resumed session may report a background task that died with the previous process, as a
+/// separate result ahead of the answer. A session can also wake up by itself between two turns.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TurnBoundary {
     /// The message; `None` if its id is not known, as in a process whose first turn is adopted.

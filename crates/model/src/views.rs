@@ -418,7 +418,7 @@ impl TurnRow<'_> {
     }
 }
 
-/// The end of a turn that has no event of its own.
+/// The end of a turn without a separate event.
 #[derive(Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 enum OtherTurnEnd<'run> {

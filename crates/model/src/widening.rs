@@ -5,8 +5,8 @@
 //! refused before the turn starts. The decision is the same before a run and before a turn.
 //!
 //! These options widen: a permission mode above the run's; a rule that lets a tool run unasked which can change or
-//! reach more than the working directory; settings, sub-agents and servers that bring rules, hooks or programs of
-//! their own; the user's settings left out, because they may deny something; and variables that change which program
+//! reach more than the working directory; settings, sub-agents and servers that bring their own rules, hooks or
+//! programs; the user's settings left out, because they may deny something; and variables that change which program
 //! runs or what it talks to.
 
 use std::collections::BTreeSet;
@@ -176,7 +176,7 @@ impl PermissionCeiling {
 /// Lists all options, so that a new one does not compile before somebody has said whether it widens.
 fn judge_all(options: &TurnOptions) {
     let TurnOptions {
-        // Judged by a function of its own, or in `config_beyond`.
+        // Judged by a separate function, or in `config_beyond`.
         permission_mode: _,
         allowed_tools: _,
         env: _,

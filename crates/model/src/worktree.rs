@@ -81,14 +81,14 @@ pub enum WorktreeStatus {
     Incomplete,
     /// Its removal was not finished.
     RemovalBegun,
-    /// Its directory is gone, for whatever reason; its branch may still exist.
+    /// Its directory is gone, for any reason; its branch may still exist.
     Missing {
         /// The number of commits of its branch that are on no other branch.
         unmerged: u64,
     },
     /// Its directory exists.
     Present {
-        /// The number of its own commits.
+        /// The number of commits since its base.
         ahead: u64,
         /// The number of its commits that are on no other branch.
         unmerged: u64,
@@ -161,7 +161,7 @@ pub fn unused_worktrees(run: &Run) -> BTreeSet<&AgentId> {
     ended
 }
 
-// Snapshots of worktrees: the files of a worktree at the end of a step, as a commit of their own.
+// Snapshots of worktrees: the files of a worktree at the end of a step, as a separate commit.
 //
 // A run that branches off after the step restores them. All snapshots of a worktree are reachable from one ref, each
 // from the one after it.
@@ -221,7 +221,7 @@ impl SnapshotOutcome {
 /// The files that have changed since the last snapshot, sorted by whether a snapshot takes them up.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangedFiles {
-    /// The paths of the files that it does not take up.
+    /// The paths of the files that it leaves out.
     pub left_out: Vec<String>,
     /// The number of files that it takes up.
     count: usize,
@@ -264,9 +264,9 @@ impl ChangedFiles {
 
 // The working directory of an agent: the run's own directory, one below it, or a worktree.
 //
-// Claude Code finds a session only from the directory it was made in, so an agent keeps one working directory
-// for its whole life, in all its states. An agent that starts in a state with `worktree: true` gets a git
-// worktree of its own. Agents that it forks live in it too, unless they get one of their own.
+// Claude Code finds a session only from the directory it was made in, so an agent keeps one working directory for its
+// whole life, in all its states. An agent that starts in a state with `worktree: true` gets its own git worktree.
+// Agents that it forks live in it too, unless they get their own worktrees.
 
 /// The directory an agent's turns run in.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -291,7 +291,7 @@ impl WorkingDir {
         self.tree.is_none() && self.cwd.is_none()
     }
 
-    /// Returns the same directory for another agent, which is given a host of its own: it may need one with a label.
+    /// Returns the same directory for another agent, which gets its own host: it may need a host with a label.
     pub fn without_home(&self) -> Self {
         Self { home: Home::default(), ..self.clone() }
     }
@@ -305,7 +305,7 @@ impl WorkingDir {
         Self { cwd, ..self.clone() }
     }
 
-    /// Returns the agent that owns the worktree, if snapshots of it are made.
+    /// Returns the agent that owns the worktree, if the worktree has snapshots.
     pub fn snapshot_tree(&self) -> Option<&AgentId> {
         self.tree.as_ref().filter(|_| !self.unsnapshotted)
     }

@@ -1,8 +1,8 @@
 //! The hosts of the queue: each has its own lines and a number of permits.
 //!
-//! A host is free while fewer agents hold a permit there than it has permits. The free hosts at which agents wait are
-//! kept in three orders, so the next host is found without a look at the others. The hosts take turns: one that is
-//! served goes to the end.
+//! A host is free while it has more permits than agents that hold one. The free hosts with waiting agents are kept in
+//! three orders, so finding the next host does not require a look at the others. The hosts take turns: a host that was
+//! served moves to the end.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::ops::Bound;
@@ -214,7 +214,7 @@ impl QueueHosts {
         }
     }
 
-    /// Takes a host out of the orders that it was in, and into those that are due.
+    /// Moves a host from the orders that it was in to those that it belongs in now.
     fn relist(&mut self, index: HostIndex, listed: HostListing, due: HostListing) {
         if listed.head_since != due.head_since {
             let of = |listing: HostListing| listing.head_since.map(|since| (since, index));

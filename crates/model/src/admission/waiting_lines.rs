@@ -44,7 +44,7 @@ impl LinePlace {
 #[derive(Debug, Default)]
 pub(super) struct WaitingLines {
     families: HashMap<FamilyName, FamilyLines>,
-    /// The families with an agent in such a line, the one that is served next first.
+    /// The families with an agent in such a line, in the order in which they are served.
     begun: BTreeMap<FamilyRank, FamilyName>,
     new: BTreeMap<FamilyRank, FamilyName>,
     /// All lines that are not empty, by the time at which their last heads left, or their first agents came.
@@ -191,7 +191,7 @@ impl WaitingLines {
         if *since <= before { self.head_of(name, *kind) } else { None }
     }
 
-    /// Returns the time since when a line has waited for its head to leave, of the one that has waited longest.
+    /// Returns the time since which the longest-waiting line has waited for its head to leave.
     pub(super) fn head_since(&self) -> Option<Timestamp> {
         self.heads.first().map(|(since, _, _)| *since)
     }
@@ -222,7 +222,7 @@ impl WaitingLines {
 // The places where agents wait: lines, aside for money, or nowhere while they move.
 
 impl AdmissionQueue {
-    /// Returns the number of a host. One that the queue has not heard of is full.
+    /// Returns the index of a host. A host that the queue does not know yet counts as full.
     pub(super) fn host_index(&mut self, host: Option<&HostName>) -> HostIndex {
         let is_known = self.hosts.named(host).is_some();
         let index = self.hosts.index_of(host);
@@ -425,5 +425,5 @@ pub struct HostActivity {
     pub returning: usize,
 }
 
-/// The activity where there is no other host than this machine.
+/// The activity if this machine is the only host.
 pub static NO_OTHER_HOSTS: BTreeMap<HostName, HostActivity> = BTreeMap::new();

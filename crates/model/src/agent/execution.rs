@@ -174,7 +174,7 @@ impl Agent {
         })
     }
 
-    /// Returns the commit that its worktree begins at, if it has one of its own and the fork said so.
+    /// Returns the commit at which its worktree begins, if it has its own worktree and the fork named a commit.
     pub fn own_base(&self) -> Option<String> {
         let is_own = self.spec.working_dir.tree.as_ref() == Some(&self.id);
         self.spec.base.clone().filter(|_| is_own)
@@ -217,7 +217,7 @@ impl Agent {
 
 // The pending returns of an agent.
 //
-// The folder of an agent's state, which is a scope of its own.
+// The folder of an agent's state, which is a separate scope.
 
 /// A pending return: the caller that gets the `<result>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -446,7 +446,7 @@ impl Agent {
         }
     }
 
-    /// Notes that an engine keeps a session, if it is one that the agent can still continue.
+    /// Notes that an engine keeps a session, if the agent can still continue that session.
     pub(crate) fn note_kept(&mut self, kept: &KeptSession) {
         self.session.note_kept(kept);
         self.stack.iter_mut().for_each(|frame| frame.note_kept(kept));
@@ -510,7 +510,7 @@ impl Agent {
         self.count_cost(cost);
     }
 
-    /// Counts a cost of its own, also to its calls that have not returned.
+    /// Adds to its own cost, and to the cost of its calls that have not returned.
     pub(crate) fn count_cost(&mut self, cost: Usd) {
         self.cost_usd += cost;
         self.count_to_calls(self.stack.len(), cost);
@@ -557,7 +557,7 @@ impl VisitCounts {
         }
     }
 
-    /// Returns whether there was no turn.
+    /// Returns whether no turns were counted.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }

@@ -22,7 +22,7 @@ pub struct PersonMessage {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<MessageId>,
     pub text: String,
-    /// True once it belongs to the turn that is due, or that runs.
+    /// True once it belongs to the pending or running turn.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_taken: bool,
 }
@@ -102,7 +102,7 @@ impl PersonOrders {
         self.visit.take_if(|one| is_meant(one));
     }
 
-    /// Returns the texts of the messages that belong to the turn that is due.
+    /// Returns the texts of the messages that belong to the pending turn.
     pub fn taken(&self) -> impl Iterator<Item = &str> {
         self.messages.iter().filter(|message| message.is_taken).map(|message| &*message.text)
     }
@@ -117,7 +117,7 @@ impl PersonOrders {
         self.untaken().map(str::to_owned).collect()
     }
 
-    /// Gives messages to the turn that is due: the one with this id, or all.
+    /// Assigns messages to the pending turn: the message with this id, or all of them.
     pub(crate) fn take(&mut self, only: Option<&MessageId>) {
         let is_meant = |one: &&mut PersonMessage| only.is_none() || one.id.as_ref() == only;
         self.messages.iter_mut().filter(is_meant).for_each(|one| one.is_taken = true);
@@ -143,7 +143,7 @@ impl Agent {
         Some(Effect::TellMessage { agent: self.id.clone(), id, text })
     }
 
-    /// Returns what warns of each message that it can be told no more, because it ends.
+    /// Returns a warning for each message that can no longer reach it, because it ends.
     pub(crate) fn warns_of_untold(&self) -> impl Iterator<Item = Effect> {
         self.orders.untaken().map(|message| {
             let text = format!("it ended before it got the message: {}", one_line(message));
@@ -216,7 +216,7 @@ impl Agent {
 
 // The agent that a retry begins with: as it was before the turn or the advance that failed it.
 //
-// Some of its counts begin anew, others stay.
+// Some of its counts are reset, others stay.
 
 impl Agent {
     /// Keeps the agent as it is for a retry, unless an earlier record has done so.
@@ -242,8 +242,8 @@ impl Agent {
         Some(kept)
     }
 
-    /// Makes the agent live again. Its restarts, its reminders and the turns of its step are counted from zero, and its
-    /// session begins where its turn did.
+    /// Prepares the agent for a retry. The counts of its restarts, its reminders and the turns of its step are reset,
+    /// and its session begins where its turn did.
     pub(crate) fn live_again(&mut self, session: SessionId, at: Timestamp) {
         self.restarts.clear();
         self.throttles = 0;

@@ -103,8 +103,8 @@ pub(super) fn advanced(
     Ok(effects)
 }
 
-/// Returns the fact that a program has taken with this advance, if it is one that only its run still has. The dataspace
-/// does not tell its end.
+/// Returns the fact that a program has taken with this advance, if only its run still has that fact. The dataspace does
+/// not report the end of such a fact.
 fn kept_fact_of(run: &Run, event: &AdvanceView<'_>) -> Option<Fact> {
     let program = run.agents.get(&event.turn.agent)?.program()?;
     run.kept_fact(program.position.activity.as_ref()?)

@@ -1,4 +1,4 @@
-//! Failed agents that live again: they leave the list of the finished, and what they waited for is waited for again.
+//! Retries of failed agents: they leave the list of finished agents, and wait again for what they waited for.
 
 use std::collections::HashMap;
 
@@ -116,8 +116,8 @@ fn return_calls(run: &mut Run, id: &AgentId) {
     });
 }
 
-/// Makes an agent wait again for the children that live again. Their ends are counted from the run, because some may
-/// have ended while it did not live.
+/// Makes an agent wait again for its retried children. Their ends are counted from the run, because some may have ended
+/// while the agent was not alive.
 fn wait_again(run: &mut Run, id: &AgentId) {
     let Some(agent) = run.agents.get(id) else { return };
     let awaited = agent.failed_wait().map(|number| agent.id.child(number));
@@ -179,7 +179,7 @@ fn take_again(
     Some(handle)
 }
 
-// A run that branches off another: its own name and settings, and sessions of their own for its agents.
+// A run that branches off another: it has its own name and settings, and its agents have their own sessions.
 
 pub(super) fn run_branched(run: &mut Run, event: &RunBranched) -> Result<Vec<Effect>, ApplyError> {
     for BranchedAgent { agent, sessions } in &event.agents {
@@ -216,7 +216,7 @@ pub(super) fn run_branched(run: &mut Run, event: &RunBranched) -> Result<Vec<Eff
             agent.retry_turn(session);
         }
         agent.approvals.forget_answers();
-        // Whoever works on an agent works on that of the other run.
+        // The visit belongs to the agent of the other run.
         agent.orders.visit = None;
         agent.end_timed_hold();
         agent.unpark();
@@ -335,7 +335,7 @@ fn set_hold(run: &mut Run, hold: &AgentHold, since: Option<Timestamp>) -> Vec<Ef
     ids.into_iter().map(Effect::Proceed).collect()
 }
 
-/// Gives the messages of an agent to the turn that is due, or one of them to the turn that runs.
+/// Assigns the messages of an agent to the pending turn, or one of them to the running turn.
 pub(super) fn messages_taken(
     run: &mut Run,
     turn: &TurnId,

@@ -245,9 +245,9 @@ fn edits(input: &BoundedInput) -> Vec<FileEdit> {
 
 // The rules that a person has given with an answer, in the words of Claude Code.
 //
-// A rule is one that Claude Code itself suggests for the call, the file of an edit, or one that the person writes.
-// raymond passes the rules to Claude Code when a process starts. In a process that runs already, raymond lets a call run
-// only if a rule covers it for certain; otherwise a person is asked.
+// Claude Code itself suggests a rule for the call, the rule is the file of an edit, or the person writes the rule.
+// raymond passes the rules to Claude Code when a process starts. In a process that already runs, raymond lets a call
+// run only if a rule certainly covers it. Otherwise it asks a person.
 
 /// A permission rule: a tool, and the calls of it that it is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -286,8 +286,9 @@ impl ApprovalRule {
         split_rules(text).iter().map(parse).collect()
     }
 
-    /// Returns whether it can be given to Claude Code as an argument. An argument with several rules is split at commas
-    /// and parentheses, so one that has them in its content cannot: Claude Code asks again then.
+    /// Returns whether it can be passed to Claude Code as an argument. An argument with several rules is split at
+    /// commas and parentheses, so a rule with these characters in its content cannot be passed, and Claude Code asks
+    /// again.
     pub fn fits_argument(&self) -> bool {
         let is_name = |c: char| c.is_alphanumeric() || "_-".contains(c);
         let is_plain = |c: char| !c.is_control() && !"(),\\".contains(c);

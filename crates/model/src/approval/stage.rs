@@ -1,8 +1,8 @@
 //! The approvals of an agent's step, from the question to the end of what follows from the answer.
 //!
-//! A call is answered while its turn runs, or its turn is ended first and goes on in a further turn of the step. The
-//! answer to a call of an ended turn lets the same call run once in a later turn. A call that was allowed in a turn that
-//! came to nothing may have run or not: the next try is told so, and asks again.
+//! A call is answered while its turn runs, or its turn is ended first and continues in a further turn of the step. The
+//! answer to a call of an ended turn lets the same call run once in a later turn. A call that was allowed in a turn
+//! that came to nothing may or may not have run. The next attempt learns this, and asks again.
 //!
 //! The texts by which an agent learns what became of calls that needed approval.
 
@@ -41,9 +41,9 @@ pub enum ApprovalStage {
     Answered(ApprovalVerdict),
     /// Its turn was ended, and the call has not run. It waits for the answer.
     Suspended,
-    /// Its turn was ended, and the call has not run. The agent is told the answer when all of them are there.
+    /// Its turn was ended, and the call has not run. The agent learns the answer when all answers are there.
     Decided(ApprovalVerdict),
-    /// The agent was told that the same call may run, once.
+    /// The agent knows that the same call may run, once.
     Granted,
     /// It was allowed in a turn that came to nothing, and the call may have run.
     Uncertain,
@@ -70,7 +70,7 @@ impl PendingApproval {
         self.request.question(&self.name())
     }
 
-    /// Returns whether it waits for an answer; `turn` is the turn of the step that is due.
+    /// Returns whether it waits for an answer; `turn` is the current turn of the step.
     fn is_open(&self, turn: u32) -> bool {
         match self.stage {
             ApprovalStage::Asked => self.turn == turn,
@@ -89,7 +89,7 @@ impl StepApprovals {
         self.0.is_empty()
     }
 
-    /// Returns the approvals that wait for an answer; `turn` is the turn of the step that is due.
+    /// Returns the approvals that wait for an answer; `turn` is the current turn of the step.
     pub fn open(&self, turn: u32) -> impl Iterator<Item = &PendingApproval> {
         self.0.iter().filter(move |one| one.is_open(turn))
     }

@@ -92,7 +92,7 @@ pub(super) fn restart_context<'run>(
     RestartContext { supervision, on_limit, now: inputs.now, chance: inputs.chance }
 }
 
-/// An agent that does not continue by itself, at the turn that is due.
+/// An agent that does not continue by itself, at its pending turn.
 pub(super) struct FailedTurn {
     pub(super) turn: TurnId,
     pub(super) state: StateName,
@@ -146,7 +146,7 @@ pub(super) fn give_up(
     .fail(false)
 }
 
-/// Returns the event with which the chosen agents live again, each in a new session.
+/// Returns the event that retries the chosen agents, each in a new session.
 ///
 /// # Errors
 /// [`RetryError`] if the selection chooses none.
@@ -161,8 +161,8 @@ pub fn retry_agents(
     Ok(Event::AgentsRetried { agents: agents.collect() })
 }
 
-/// Returns the event that ends an agent which a person has stopped, with the cost of the turn that ran. Whatever that turn
-/// led to is not taken.
+/// Returns the event that ends an agent which a person has stopped, with the cost of the turn that ran. The outcome of
+/// that turn is discarded.
 pub(super) fn stopped_with(agent: &Agent, report: &TurnReport) -> Event {
     give_up(agent, report, FailureCause::Stopped, "a person stopped it".to_owned())
 }
@@ -173,8 +173,8 @@ pub fn stopped(agent: &Agent) -> Option<Event> {
     is_ending.then(|| stopped_with(agent, &TurnReport::empty(agent.turn_id())))
 }
 
-/// The most scripts that an agent runs in a row, with those of the agents that forked it. A turn of Claude Code or
-/// an answer of a person begins the count anew. It is as many as a graph may pass nodes.
+/// The most scripts that an agent runs in a row, with those of the agents that forked it. A turn of Claude Code or an
+/// answer of a person resets the count. The limit is the number of nodes that a graph may pass.
 pub const MAX_SCRIPTS_IN_A_ROW: u32 = 10_000;
 
 /// Returns the failure of an agent whose scripts lead to each other without end; `None` for any other step.
@@ -199,8 +199,8 @@ pub(super) fn end_script_circle(
 // Decisions that follow from plug-in verdicts and from budgets.
 //
 // A verdict is recorded with its effect: an override in the step it makes, a stop in the agent's end or the run's
-// pause, a hold as a record of its own. After a step without a turn the next turn is held for a moment, so that a
-// plug-in which keeps moving agents does not flood the journal.
+// pause, a hold as a separate record. After a step without a turn, the next turn is held for a moment, so that a
+// plug-in that keeps moving agents does not flood the journal.
 
 /// Takes a transition, as far as plug-ins allow.
 pub(super) fn apply_verdicts(

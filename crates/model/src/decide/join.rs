@@ -146,16 +146,16 @@ fn first_failed(run: &Run, agent: &Agent, forks: &UnjoinedChildren) -> String {
     }
 }
 
-/// Returns the pause that is due if `more` further agents do not fit into the run now.
+/// Returns the pause of the run if `more` further agents do not fit into it now.
 pub(super) fn no_room(run: &Run, more: usize) -> Option<PauseReason> {
     let (live, limit) = (run.agents.len(), run.settings.forking.max_agents);
     let fits = live.saturating_add(more) <= usize::try_from(limit).unwrap_or(usize::MAX);
     (!fits).then_some(PauseReason::Agents { live, more, limit })
 }
 
-/// Returns the event that replaces an impossible fork. Without room for the children, the agent may fork fewer, if
-/// its state has a policy to remind it of. Otherwise the run pauses: failing the agent would only make
-/// room for the next one that forks without end. Its turn is judged again when the run resumes, so no paid work is lost.
+/// Returns the event that replaces an impossible fork. Without room for the children, the agent may fork fewer, if its
+/// state has a policy to remind it of. Otherwise the run pauses: failing the agent would only make room for the next
+/// agent that forks without end. Its turn is judged again when the run resumes, so no paid work is lost.
 pub(super) fn reject_fork(
     run: &Run,
     agent: &Agent,
@@ -327,8 +327,8 @@ pub fn timed_out(agent: &Agent, now: Timestamp) -> Option<Event> {
     })
 }
 
-/// Returns the event of a message that a running turn has read; `None` if its turn is over, or if it is no message of a
-/// person that still waits.
+/// Returns the event of a message that a running turn has read; `None` if its turn is over, or if it is not a waiting
+/// message of a person.
 pub fn message_read(run: &Run, turn: &TurnId, message: &MessageId) -> Option<Event> {
     let agent = run.agents.get(&turn.agent).filter(|agent| agent.turn_id() == *turn)?;
     let is_read = |id: &MessageId| id == message;

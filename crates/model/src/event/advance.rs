@@ -185,7 +185,7 @@ pub struct AdvanceView<'event> {
     pub next_action: Cow<'event, NextAction>,
     /// The Claude turn whose result was taken in.
     pub task: Option<&'event FinishedTask>,
-    /// The session that is opened, for the turn or the agent that is due.
+    /// The session that is opened, for the next turn or agent.
     pub new_session: Option<&'event SessionId>,
 }
 
@@ -201,7 +201,7 @@ pub enum AdvancedTo<'event> {
 }
 
 impl Event {
-    /// Returns the advance that the event tells of, whatever the language.
+    /// Returns the advance that the event records, in any language.
     pub fn advance(&self) -> Option<AdvanceView<'_>> {
         match self {
             Self::GraphAdvanced(event) => Some(event.view()),

@@ -1,4 +1,4 @@
-//! The folders that a tag can lead to: each is a scope of its own, below the run's root.
+//! The folders that a tag can lead to: each is a separate scope, below the run's root.
 
 use std::fmt;
 use std::sync::Arc;
@@ -191,8 +191,8 @@ impl StateName {
         Self::parse(Self::ENTRY)
     }
 
-    /// Returns the name that stands for a state of another folder in a map of this one. It is no name of a file: none
-    /// has a `/`.
+    /// Returns the name that stands for a state of another folder in a map of this one. It is not the name of a file,
+    /// because file names have no `/`.
     pub fn beyond(scope: &ScopePath, state: &Self) -> Self {
         let target = TagTarget { scope: Some(scope.clone()), state: state.clone() };
         Self::unchecked(&target.to_string())
@@ -219,7 +219,7 @@ impl StateName {
     }
 }
 
-/// A state as a tag names it: in the same folder, or in another one, which is a scope of its own.
+/// A state as a tag names it: in the same folder, or in another folder, which is a separate scope.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TagTarget {
     /// The other folder.

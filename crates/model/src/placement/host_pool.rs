@@ -114,7 +114,7 @@ pub enum PlacementGroup {
 }
 
 impl PlacementGroup {
-    /// Returns the group of an agent in a directory. If all hosts share the run's directory, the agents in it are no
+    /// Returns the group of an agent in a directory. If all hosts share the run's directory, its agents do not form a
     /// group.
     pub fn of(working_dir: &WorkingDir, is_shared: bool) -> Option<Self> {
         match &working_dir.tree {
@@ -128,7 +128,7 @@ impl PlacementGroup {
 /// The reason why no host takes an agent now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unplaced {
-    /// There is no host.
+    /// The run has no hosts.
     NoHost,
     /// No host has this label.
     NoSuchLabel(HostLabel),
@@ -285,7 +285,7 @@ pub enum HostObstacle {
 /// The load of a host that takes agents. The lowest is that of the freest host.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct HostLoad {
-    /// It lacks what most agents of the run need, so that others are preferred whatever their load.
+    /// It lacks what most agents of the run need, so other hosts are preferred at any load.
     pub(super) is_last_choice: bool,
     /// The number of agents that it would have with one more.
     pub(super) agents: u64,

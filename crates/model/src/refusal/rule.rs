@@ -82,8 +82,8 @@ fn path_outside<'why>(why: &'why str, begin: &str) -> Option<&'why str> {
     is_outside.then_some(path)
 }
 
-/// Returns the rule for a path: one that is absolute begins with two slashes. A path with characters
-/// that mean something in a rule has none.
+/// Returns the rule for a path. The rule for an absolute path begins with two slashes. A path with characters that have
+/// a meaning in rules has no rule.
 fn of_path(tool: &str, path: Option<&str>, below: &str) -> Option<Vec<String>> {
     const SPECIAL: [char; 11] = ['(', ')', '*', '?', '[', ']', '{', '}', '\\', ',', '!'];
     let path = path.filter(|path| !path.is_empty() && !path.contains(SPECIAL))?;

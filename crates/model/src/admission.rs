@@ -6,7 +6,7 @@
 //! in which they asked.
 //!
 //! A family is the children of one parent. The families take turns, so an agent that forks a thousand workers does not
-//! delay the three workers of another agent. Of a live agent that waits here, the queue holds only the id and the
+//! delay the three workers of another agent. For a live agent that waits here, the queue holds only its id and its
 //! state.
 //!
 //! Agents that loop could keep all others waiting. So a line (the new agents of a family, or its other agents) has a
@@ -502,7 +502,7 @@ impl<'turn> RunningTurns<'turn> for &'turn HeldPermits {
 // comes. Each agent that leaves the queue brings back the next, so a turn costs the same however many agents wait.
 //
 // Only agents at free hosts are brought back. If the host becomes full before the agent was checked, the next agent at
-// another host is brought back as well. If no other agent waits, the share is owed an agent until a host becomes free.
+// another host is brought back as well. If no such agent waits, the share is owed an agent until a host becomes free.
 // So a full or dead host does not keep the agents of another host from their money.
 
 /// The agents that are set aside, by the owner of the share or call.

@@ -1,7 +1,7 @@
 //! The reducer: the changes that an event makes to a run, and the effects that follow.
 //!
 //! Live runs and replay share this one path. It checks first and changes afterwards, so a refused event leaves the run
-//! as it was. It never panics, on any event.
+//! as it was. No event makes it panic.
 //!
 //! The effects of an event: `apply` collects them, and the supervisor performs them.
 //!

@@ -1,7 +1,7 @@
 //! Branches: a run that shares the records of another up to one of them, and continues differently.
 //!
-//! The cut applies to the whole run, or only to some agents, before steps of these. In the second case the new run also
-//! has the later records that do not follow from these steps, in the same order.
+//! The cut covers the whole run, or only steps of some agents and what follows from them. In the second case the new
+//! run also has the later records that do not follow from these steps, in the same order.
 //!
 //! The agents that were alive at that record are alive in the new run. Each has its own sessions, which begin at the
 //! last message before that record. The other run does not change. A turn that was running at that record is asked

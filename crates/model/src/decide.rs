@@ -355,7 +355,7 @@ impl TurnReport {
     }
 
     /// Returns whether the permit of its turn is returned although nothing of it is recorded: the agent has ended, or
-    /// its pending turn, which is `due`, was not begun. Any other such report is late or repeated.
+    /// its pending turn `due` was not begun. Any other such report is late or repeated.
     pub fn returns_permit(&self, due: Option<&TurnId>) -> bool {
         let was_not_begun =
             matches!(self.judgement, TurnJudgement::NotStarted | TurnJudgement::JoinDue(_));

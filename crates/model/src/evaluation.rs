@@ -2,7 +2,8 @@
 //!
 //! A state may name an evaluator. A pattern judges at once. A prompt is a separate turn in the same step, in a fresh
 //! session. The requested transition is recorded first, as a [`TransitionProposal`], so the evaluator's turn is as
-//! durable as any other: a lost turn is run again, a paid turn never is. The step ends with that turn, for any answer.
+//! durable as any other: a lost turn is run again, a paid turn never is. The step ends with that turn, regardless of
+//! the answer.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

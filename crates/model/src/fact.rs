@@ -323,7 +323,7 @@ impl FactSelection {
         self.0.contains_key(label)
     }
 
-    /// Returns whether facts with this label and key are selected, with any payload.
+    /// Returns whether facts with this label and key are selected, regardless of their payload.
     pub fn has_key(&self, label: &str, key: &str) -> bool {
         let Some(own) = self.0.get(label) else { return false };
         own.iter().any(|one| one.key.as_deref().is_none_or(|own| own == key))

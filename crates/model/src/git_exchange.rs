@@ -268,7 +268,7 @@ impl GitSetting {
             && !is_one(LEADING_NAMES, self.name())
     }
 
-    /// Returns the path of another file that it includes, under any condition.
+    /// Returns the path of another file that it includes, regardless of its condition.
     pub fn included(&self) -> Option<&[u8]> {
         let includes =
             matches!(self.section(), b"include" | b"includeif") && self.name() == b"path";

@@ -72,7 +72,7 @@ pub struct GraphType {
 pub struct OperationFacts {
     /// What a crash in the middle of it means, unless its parameters say so.
     pub class: RecoveryClass,
-    /// The privilege that it takes, for any path.
+    /// The privilege that it takes, regardless of its path.
     pub privilege: Option<Privilege>,
     /// The path that it changes, if the graph names it.
     pub changes: Option<ChangedPath>,

@@ -40,8 +40,8 @@ mod host_pool;
 pub struct HostTable {
     /// The version of the messages between hosts that this raymond speaks.
     wire: u32,
-    /// True if the turns are processes of Claude Code: hosts that have it are preferred, and take as many as fit into
-    /// their memory.
+    /// True if the turns are processes of Claude Code: hosts with Claude Code are preferred, and take as many turns as
+    /// fit into their memory.
     starts_claude: bool,
     /// Some turns are sent to a host before a slot is free.
     sends_ahead: bool,

@@ -249,7 +249,7 @@ impl TransitionPolicy {
         }
     }
 
-    /// Returns a refused tag as messages show it. If the policy fixes a text, the text of a result is part of it.
+    /// Returns a refused tag as error messages show it. If the policy fixes a text, the text of a result is part of it.
     fn refused(&self, asked: &Transition) -> String {
         match asked {
             Transition::Result { payload, .. } if self.allowed.iter().any(has_fixed_text) => {
@@ -272,7 +272,7 @@ impl TransitionPolicy {
     }
 }
 
-/// The longest text of a refused result that messages show, in bytes.
+/// The longest text of a refused result that error messages show, in bytes.
 const MAX_TOLD_TEXT: usize = 100;
 
 /// Returns whether an entry is a result with a fixed text.

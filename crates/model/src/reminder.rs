@@ -70,7 +70,7 @@ fn line(entry: &Transition) -> String {
         .replace(">…</ask>", ">your question to a person</ask>")
 }
 
-/// Returns the word of a list that a text has, as a separate word.
+/// Returns the word of a list that occurs in a text as a separate word.
 ///
 /// # Errors
 /// [`ProtocolViolation::Contract`] if it has none of them, or more than one.

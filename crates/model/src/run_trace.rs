@@ -1,8 +1,8 @@
 //! The trace of a run: what its agents came to, step by step, without what differs in each run.
 //!
-//! Ids of runs and sessions, times and costs are not in it, nor are failures of the machine or the account. In its
-//! texts, the run's own paths and id are replaced by marks, which the caller does. The texts of prompts and replies are
-//! too large for a whole run, so there are only their checksums.
+//! Ids of runs and sessions, times and costs are not in it, nor are failures of the machine or the account. In the
+//! texts, the caller replaces the run's own paths and id with marks. The texts of prompts and replies are too large for
+//! a whole run, so there are only their checksums.
 //!
 //! The origin of a run's records: those that it shares with the runs it branched off, and its own. Pure.
 

@@ -463,8 +463,9 @@ fn after_reset(resets: Option<Timestamp>, context: RestartContext<'_>) -> Timest
 
 // The failed agents of a run, counted by the state they failed in and by cause.
 //
-// A run is completed if an agent that waited for it took each of its failures, such as an agent that joined its forks
-// and kept their failures. They are failures nevertheless, and raymond reports them when a person looks at the run.
+// A run is completed if each of its failures was taken by an agent that waited for it, such as an agent that joined its
+// forks and kept their failures. They are failures nevertheless, and raymond reports them when a person looks at the
+// run.
 
 /// The number of groups that a line shows.
 const MAX_SHOWN_GROUPS: usize = 12;

@@ -81,7 +81,7 @@ pub enum WorktreeStatus {
     Incomplete,
     /// Its removal was not finished.
     RemovalBegun,
-    /// Its directory is gone, for any reason; its branch may still exist.
+    /// Its directory is gone, for any reason. Its branch may still exist.
     Missing {
         /// The number of commits of its branch that are on no other branch.
         unmerged: u64,

@@ -425,5 +425,5 @@ pub struct HostActivity {
     pub returning: usize,
 }
 
-/// The activity if this machine is the only host.
+/// The activity of other hosts if this machine is the only host.
 pub static NO_OTHER_HOSTS: BTreeMap<HostName, HostActivity> = BTreeMap::new();

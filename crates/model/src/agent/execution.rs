@@ -510,7 +510,7 @@ impl Agent {
         self.count_cost(cost);
     }
 
-    /// Adds to its own cost, and to the cost of its calls that have not returned.
+    /// Adds a cost of the agent itself, also to its calls that have not returned.
     pub(crate) fn count_cost(&mut self, cost: Usd) {
         self.cost_usd += cost;
         self.count_to_calls(self.stack.len(), cost);

@@ -1,4 +1,4 @@
-//! Retries of failed agents: they leave the list of finished agents, and wait again for what they waited for.
+//! Retries of failed agents: the agents leave the list of the finished and wait again for what they waited for.
 
 use std::collections::HashMap;
 

@@ -245,9 +245,9 @@ fn edits(input: &BoundedInput) -> Vec<FileEdit> {
 
 // The rules that a person has given with an answer, in the words of Claude Code.
 //
-// Claude Code itself suggests a rule for the call, the rule is the file of an edit, or the person writes the rule.
-// raymond passes the rules to Claude Code when a process starts. In a process that already runs, raymond lets a call
-// run only if a rule certainly covers it. Otherwise it asks a person.
+// A rule is Claude Code's own suggestion for the call, the file of an edit, or a rule that the person writes. raymond
+// passes the rules to Claude Code when a process starts. In a process that is already running, raymond lets a call run
+// only if a rule certainly covers it. Otherwise it asks a person.
 
 /// A permission rule: a tool, and the calls of it that it is about.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -41,9 +41,9 @@ pub enum ApprovalStage {
     Answered(ApprovalVerdict),
     /// Its turn was ended, and the call has not run. It waits for the answer.
     Suspended,
-    /// Its turn was ended, and the call has not run. The agent learns the answer when all answers are there.
+    /// Its turn was ended, and the call has not run. The agent gets the answer once all answers are there.
     Decided(ApprovalVerdict),
-    /// The agent knows that the same call may run, once.
+    /// The agent has learned that the same call may run once.
     Granted,
     /// It was allowed in a turn that came to nothing, and the call may have run.
     Uncertain,

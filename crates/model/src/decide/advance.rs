@@ -1,7 +1,7 @@
 //! Decisions that follow from an advance of a graph, a program or a state of another language.
 //!
 //! An end is a result like a prompt's: it goes back to the caller, and so does an error. An error fails the agent only
-//! if nothing called it.
+//! if the agent has no caller.
 
 use super::failure::FailedTurn;
 use super::join::prepared_answer;

@@ -191,8 +191,8 @@ impl StateName {
         Self::parse(Self::ENTRY)
     }
 
-    /// Returns the name that stands for a state of another folder in a map of this one. It is not the name of a file,
-    /// because file names have no `/`.
+    /// Returns the name that stands for a state of another folder in a map of this folder. It is not the name of a
+    /// file, because file names have no `/`.
     pub fn beyond(scope: &ScopePath, state: &Self) -> Self {
         let target = TagTarget { scope: Some(scope.clone()), state: state.clone() };
         Self::unchecked(&target.to_string())

@@ -128,7 +128,7 @@ impl PlacementGroup {
 /// The reason why no host takes an agent now.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unplaced {
-    /// The run has no hosts.
+    /// No hosts exist.
     NoHost,
     /// No host has this label.
     NoSuchLabel(HostLabel),

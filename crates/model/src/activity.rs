@@ -85,7 +85,8 @@ pub enum ActivityResult {
     Changes(String),
     /// The dataspace has changed as requested. The run sees the change there.
     Done,
-    /// The fact was asserted, in place of one with another value that nobody had taken, and of so many values behind it.
+    /// The fact was asserted. It replaced this fact, which has another value and was not taken, and so many values
+    /// behind it.
     Replaced(Fact, usize),
     /// The fact that was taken; `None` if another agent was faster.
     Claimed(Option<Fact>),
@@ -113,7 +114,7 @@ impl ActivityResult {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum ActivityOutcome {
-    /// The result, or the reason why there is none.
+    /// The result, or the reason why it is missing.
     Done(Result<ActivityResult, String>),
     /// It was refused and not begun: the starter of the run did not allow it, or its files were changed.
     Refused(String),

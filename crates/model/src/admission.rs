@@ -134,8 +134,8 @@ impl AdmissionQueue {
         self.reserved.contains(agent)
     }
 
-    /// Queues an agent for a turn. Asking again changes nothing, unless the agent is suspended or its host is another one
-    /// now: then it takes the place there that its first request gives it.
+    /// Queues an agent for a turn. Asking again changes nothing, unless the agent is suspended or its host has changed.
+    /// Then it takes the place there that its first request gives it.
     pub fn ask(&mut self, request: PermitRequest, now: Timestamp) {
         self.clock = self.clock.max(now);
         if self.reserved.remove(&request.agent) {

@@ -392,7 +392,7 @@ impl LiveBudget {
         if self.reserved.is_zero() { LiveBudgetAnswer::Spent } else { LiveBudgetAnswer::Wait }
     }
 
-    /// Takes in the end of a run. One whose cost is not known counts as its whole part.
+    /// Records the end of a run. A run of unknown cost counts as its whole part.
     pub fn settle(&mut self, part: LivePart, cost: Option<Usd>) {
         self.reserved = self.reserved.saturating_sub(part.0);
         self.spent += cost.unwrap_or(part.0);

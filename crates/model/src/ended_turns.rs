@@ -54,7 +54,7 @@ pub enum TurnEnding {
         /// The error.
         message: String,
     },
-    /// The agent ended. It may have had no turn, if the cause is none of a turn.
+    /// The agent ended. It may have had no turn, if the cause does not come from a turn.
     AgentFailed {
         /// The kind of failure.
         cause: FailureCause,

@@ -275,7 +275,7 @@ impl FactSelection {
         all
     }
 
-    /// Adds facts of a label. Patterns that another one includes are dropped.
+    /// Adds facts of a label. Patterns that another pattern includes are dropped.
     pub fn add(&mut self, label: &str, pattern: FactPattern) {
         let own = self.0.entry(label.to_owned()).or_default();
         if pattern.with_wider().iter().any(|wider| own.contains(wider)) {

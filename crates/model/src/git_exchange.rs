@@ -53,7 +53,7 @@ impl ExchangeAddress {
     /// Parses an address.
     ///
     /// # Errors
-    /// The reason why it is none, and the remedy. An address with a password is not shown.
+    /// The reason why it is not an address, and the remedy. An address with a password is not shown.
     pub fn parse(text: &str) -> Result<Self, String> {
         if text.is_empty() || text.len() > MAX_BYTES || text.contains(char::is_control) {
             return Err("the address of the exchange is empty, too long, or has control characters; name a git repository".to_owned());

@@ -83,7 +83,7 @@ struct InputPrice {
     model: &'static str,
     /// The price of a million tokens, in cents.
     cents: u64,
-    /// The number of tokens above which a prompt has another price, and that one.
+    /// The number of tokens above which a prompt has another price, and that price.
     long: Option<(u64, u64)>,
 }
 

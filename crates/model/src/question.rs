@@ -76,7 +76,7 @@ impl AnswerCommand {
     }
 }
 
-/// The id of an answer that is none of the options.
+/// The id of an answer that is not an option.
 pub const OTHER: &str = "other";
 
 /// A text that is not an answer to a question.
@@ -167,7 +167,7 @@ impl<'value> StoredAnswer<'value> {
     }
 }
 
-/// Returns a part of `raw` in a stored answer `{id, raw}`: `text` is a text of the person's own, `selected` the id of
+/// Returns a part of `raw` in a stored answer `{id, raw}`: `text` is a text that the person wrote, `selected` the id of
 /// the chosen option. `None` if the value is no such answer, or if it has no such part.
 pub fn raw_part<'value>(answer: &'value Value, part: &str) -> Option<&'value Value> {
     let answer = StoredAnswer::of(answer).filter(|answer| !answer.has_element)?;
@@ -178,8 +178,8 @@ pub fn raw_part<'value>(answer: &'value Value, part: &str) -> Option<&'value Val
     }
 }
 
-/// Returns the text that a stored answer `{id, raw}` stands for: the id of the chosen option, or a text of the person's
-/// own. `None` if the value is no such answer.
+/// Returns the text that a stored answer `{id, raw}` stands for: the id of the chosen option, or a text that the person
+/// wrote. `None` if the value is no such answer.
 pub fn answer_text(answer: &Value) -> Option<&str> {
     let answer = StoredAnswer::of(answer)?;
     let is_chosen = answer.is_option || answer.has_element;
@@ -198,7 +198,7 @@ pub enum AcceptedAnswer {
 }
 
 impl AcceptedAnswer {
-    /// Returns the answer that an event is; `None` if it is none.
+    /// Returns the answer that an event records; `None` if it is not an answer.
     pub fn of(event: Event) -> Option<Self> {
         if let Event::QuestionAnswered(event) = event {
             return Some(Self::Question(event));

@@ -66,7 +66,7 @@ pub struct PlannedRetry {
     pub needed_by: Option<AgentId>,
 }
 
-/// An agent that continued after the failure of one it waited for.
+/// An agent that continued after the failure of an agent it waited for.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ContinuedParent {
     /// The agent that continued.
@@ -201,7 +201,7 @@ impl<'run> EndedAgentsById<'run> {
         Some((ended, ended.retryable.as_deref()?))
     }
 
-    /// Returns the chosen agents and all that their retries need, each with the one whose retry needs it.
+    /// Returns the chosen agents and all that their retries need, each with the agent whose retry needs it.
     fn with_needed(
         &self,
         run: &'run Run,

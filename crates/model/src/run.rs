@@ -358,7 +358,7 @@ pub struct FinishedAgent {
     /// True if a waiting agent was notified; then a bad ending does not fail the run.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub parent_notified: bool,
-    /// The messages of people that it was not told before it ended.
+    /// The messages of people that it did not receive before it ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub untold: Vec<String>,
     /// The agent as it was before its last turn, if it can be retried: it has failed, or was a role.

@@ -27,7 +27,7 @@ pub enum SessionOrigin {
     Fresh,
     /// The session exists and is resumed.
     Resumed,
-    /// There is none left: the turn begins a fresh session with the prompts and answers of those that are lost.
+    /// No history is left: the turn begins a fresh session with the prompts and answers of the lost sessions.
     Rebuilt,
     /// A copy of another session's history.
     Branch {

@@ -476,8 +476,8 @@ pub struct ChildSpec {
     pub variables: Variables,
 }
 
-/// Returns the number of agents that a step with these groups forks. Without groups, it is the one of a plain fork; a
-/// fork over an empty list has a group without agents.
+/// Returns the number of agents that a step with these groups forks. Without groups, it is the one agent of a plain
+/// fork. A fork over an empty list has a group without agents.
 pub fn forked_count(groups: &[ForkGroup]) -> usize {
     if groups.is_empty() { 1 } else { agent_count(groups) }
 }

@@ -310,7 +310,7 @@ pub fn decide_restart(
         FailureCause::Poisoned if agent.failures_of(FailureCause::Poisoned) > 0 => {
             RestartDecision::GiveUp
         }
-        // The network may fail in a turn that was paid for. A second such turn in a row may be none of the network's doing.
+        // The network may fail in a turn that was paid for. A second such turn in a row may have another cause.
         FailureCause::Network
             if failure.cost > Usd::ZERO && agent.failures_of(FailureCause::Network) > 0 =>
         {
@@ -407,7 +407,7 @@ pub fn without_exhaustion(message: &str) -> &str {
 /// Returns the time of the next restart of something that has been restarted at these times.
 ///
 /// # Errors
-/// The number of restarts, in words, if there is none left.
+/// The number of restarts, in words, if none is left.
 pub fn next_restart<'times>(
     restarts: impl IntoIterator<Item = &'times Timestamp>,
     supervision: &SupervisionPolicy,

@@ -202,7 +202,7 @@ pub struct TurnFailure {
 pub struct SuspendedTurn {
     /// The ids of the calls that had no answer, as far as is known.
     pub calls: Vec<String>,
-    /// True if the program may have been told an answer nevertheless, and died before it could say so.
+    /// True if the program may have received an answer nevertheless, and died before it could say so.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub unsure: bool,
     /// The last message of the turn.
@@ -515,7 +515,7 @@ impl TurnTexts {
 /// The number of changed files that are named.
 const NAMED_FILES: usize = 40;
 
-/// Returns the note on the files that differ from the last commit, as git lists them; `None` if there are none.
+/// Returns the note on the files that differ from the last commit, as git lists them; `None` without such files.
 pub fn note_on_changes(cause: FailureCause, status: &str) -> Option<String> {
     let files: Vec<&str> = status.lines().filter(|line| !line.trim().is_empty()).collect();
     if files.is_empty() {

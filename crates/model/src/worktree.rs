@@ -166,10 +166,10 @@ pub fn unused_worktrees(run: &Run) -> BTreeSet<&AgentId> {
 // A run that branches off after the step restores them. All snapshots of a worktree are reachable from one ref, each
 // from the one after it.
 
-/// The largest file that a snapshot takes up, in bytes.
+/// The largest file that a snapshot includes, in bytes.
 pub const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
 
-/// The most bytes of changed files that a snapshot takes up.
+/// The most bytes of changed files that a snapshot includes.
 pub const MAX_CHANGED_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The number of left out files that are named.
@@ -218,19 +218,19 @@ impl SnapshotOutcome {
     }
 }
 
-/// The files that have changed since the last snapshot, sorted by whether a snapshot takes them up.
+/// The files that have changed since the last snapshot, sorted by whether a snapshot includes them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ChangedFiles {
     /// The paths of the files that it leaves out.
     pub left_out: Vec<String>,
-    /// The number of files that it takes up.
+    /// The number of files that it includes.
     count: usize,
     /// The number of their bytes.
     bytes: u64,
 }
 
 impl ChangedFiles {
-    /// Adds a file; returns whether a snapshot takes it up. The path of a repository inside the worktree ends in a
+    /// Adds a file, and returns whether a snapshot includes it. The path of a repository inside the worktree ends in a
     /// slash. A file that was removed has no bytes.
     pub fn add(&mut self, path: &str, bytes: u64) -> bool {
         if bytes > MAX_FILE_BYTES || path.ends_with('/') {
@@ -242,7 +242,7 @@ impl ChangedFiles {
         true
     }
 
-    /// Checks that a snapshot takes up so many bytes.
+    /// Checks that a snapshot can include so many bytes.
     ///
     /// # Errors
     /// There are too many.

@@ -232,7 +232,7 @@ impl AdmissionQueue {
         index
     }
 
-    /// Takes a repeated request: it brings a suspended agent back, and moves one whose host is another one now.
+    /// Takes a repeated request: it brings a suspended agent back, and moves an agent whose host has changed.
     pub(super) fn ask_again(&mut self, request: PermitRequest) {
         let host = self.host_index(request.host.as_ref());
         let Some(turn) = self.queued.get(&request.agent) else { return };

@@ -262,7 +262,7 @@ impl ReturnFrame {
         Session { id, origin, checkpoint, kept, ancestors }
     }
 
-    /// Takes in that an engine keeps a session, if the caller's history is that one.
+    /// Notes that an engine keeps a session, if that session is the caller's history.
     pub(crate) fn note_kept(&mut self, kept: &KeptSession) {
         let history = match &self.unbegun {
             None => Some(&self.session),

@@ -215,7 +215,7 @@ fn wait_for(
     }
 }
 
-/// Tells the agent that waits for another one the outcome; returns its id, if there is one.
+/// Gives the outcome of an agent to the agent that waits for it. Returns the id of the waiting agent, if any.
 pub(super) fn end_wait_of_parent(
     run: &mut Run,
     ended: &AgentId,

@@ -198,7 +198,7 @@ impl StepApprovals {
         });
     }
 
-    /// Forgets the answers that were not told to Claude Code yet, so that they are asked for again.
+    /// Forgets the answers that Claude Code has not received yet, so that raymond asks for them again.
     pub(crate) fn forget_answers(&mut self) {
         self.0.retain_mut(|one| match &one.stage {
             ApprovalStage::Decided(_) => {
@@ -310,7 +310,7 @@ impl BoundedInput {
 }
 
 impl InputRoom {
-    /// Returns as much of a value as there is room for; `None` if there is none at all.
+    /// Returns as much of a value as there is room for; `None` without any room.
     fn cut(&mut self, value: &Value, depth: usize) -> Option<Value> {
         if self.values == 0 || depth == 0 || self.bytes == 0 {
             self.left_out = self.left_out.saturating_add(value.to_string().len());

@@ -130,7 +130,7 @@ fn unmet_reason(
     )
 }
 
-/// Returns the ids of the first agents that failed. Each has told its own reason.
+/// Returns the ids of the first agents that failed. Each has reported its own reason.
 fn first_failed(run: &Run, agent: &Agent, forks: &UnjoinedChildren) -> String {
     let failed = run.finished.iter().filter(|ended| {
         ended.id.parent() == Some(agent.id.as_str())

@@ -79,7 +79,7 @@ impl ScopePath {
         Self::marked(&folder.map_or_else(|| ".".to_owned(), Folder::on_disk), true)
     }
 
-    /// Returns the folder that it leads to from another one, where `None` is the run's root.
+    /// Returns the folder that it leads to from another folder, where `None` is the run's root.
     ///
     /// # Errors
     /// [`InvalidName::BeyondRoot`] if it leads out of the run's root, and not by an explicit tag to a folder beside it.
@@ -121,7 +121,7 @@ impl ScopePath {
     }
 
     /// Returns the folder that a further path leads to from this one, as a path from where this one begins; `None` if
-    /// that cannot be told.
+    /// that is unknown.
     pub fn then(&self, further: &Self) -> Option<Self> {
         if further.0.starts_with(LIBRARY_PREFIX) {
             return Some(further.clone());

@@ -249,7 +249,7 @@ impl fmt::Display for With<'_> {
 /// The number of turns that wait at a host for each of its slots if they are sent ahead.
 const WAITING_PER_SLOT: usize = 7;
 
-/// The most turns that wait at a host. An agent that waits is bound to its host, while another one may become idle.
+/// The most turns that wait at a host. A waiting agent is bound to its host, while another host may become idle.
 const MOST_WAITING: usize = 64;
 
 /// A host as an engine lists it at a moment.
@@ -381,7 +381,8 @@ impl KnownHost {
         self.seen.as_ref().is_some_and(|seen| seen.report.claude.is_none())
     }
 
-    /// Returns its load, or why it takes no agents. One without Claude Code is the last choice if the turns start it.
+    /// Returns its load, or why it takes no agents. A host without Claude Code is the last choice if the turns start
+    /// Claude Code.
     pub(super) fn load(&self, wire: u32, starts_claude: bool) -> Result<HostLoad, HostObstacle> {
         let obstacle = self.obstacle(wire).unwrap_or(HostObstacle::Silent);
         let seen = self.seen.as_ref().filter(|_| self.obstacle(wire).is_none());
@@ -400,8 +401,8 @@ impl KnownHost {
         self.seen.as_ref().is_some_and(is_usable)
     }
 
-    /// Returns the number of turns that may run there at once. If they start Claude Code its memory is weighed; while that is
-    /// short, a turn starts only if none is running.
+    /// Returns the number of turns that may run there at once. If they start Claude Code, the memory of the host
+    /// counts. While memory is short, a turn starts only if no other turn runs.
     pub(super) fn permits(&self, wire: u32, starts_claude: bool) -> usize {
         let seen = self.seen.as_ref().filter(|_| self.is_usable(wire));
         let turns = seen.map_or(0, |seen| {
@@ -413,8 +414,8 @@ impl KnownHost {
     }
 }
 
-/// Returns the number of turns that may be at a host with this number of permits if some are sent before a slot is free. With one
-/// permit the turns keep the order that they have on one machine, so none is.
+/// Returns the number of turns that may be at a host with this number of permits if some are sent before a slot is
+/// free. With one permit the turns keep the order that they have on one machine, so none is sent ahead.
 pub(super) fn sent_ahead(permits: usize) -> usize {
     let waiting = permits.saturating_mul(WAITING_PER_SLOT).min(MOST_WAITING);
     if permits > 1 { permits.saturating_add(waiting) } else { permits }

@@ -1,8 +1,12 @@
 //! A cassette as it is replayed: read from its two files, and asked for the turn that answers a prompt.
 //!
-//! A turn is found by three questions, one after another: the same agent in the same state with the same prompt; the
-//! same agent in the same state, as often as it has been there; any agent in that state, as often as the one that asks
-//! has been there. None of them needs to know what was replayed before, so a run that was killed replays the same.
+//! Three questions, one after another, find a turn:
+//!
+//! 1. the same agent in the same state with the same prompt
+//! 2. the same agent in the same state, at the same visit
+//! 3. any agent in that state, at the same visit as the agent that asks
+//!
+//! None of them needs to know what was replayed before, so a run that was killed replays the same turns.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write as _;
@@ -261,7 +265,7 @@ impl PlayableTurn {
         matches!(self.recorded.outcome, RecordedEnding::Replied { .. })
     }
 
-    /// Returns whether its prompt is the one that is asked.
+    /// Returns whether its recorded prompt matches the prompt of the request.
     pub fn is_asked(&self, asked: &ReplayRequest<'_>) -> bool {
         let prompt = self.recorded.prompt.as_deref();
         prompt.is_some_and(|prompt| is_scrubbed_form_of(&asked.marks.filled(prompt), asked.prompt))
@@ -322,7 +326,7 @@ struct SkippedVisits {
     first: Option<u32>,
 }
 
-/// The format of a header, whatever else it has.
+/// The format of a header. Its other fields are ignored.
 #[derive(Deserialize)]
 struct HeaderFormat {
     format: u64,
@@ -337,10 +341,11 @@ fn parse_header(header: &[u8]) -> Result<CassetteHeader, CassetteError> {
     serde_json::from_slice(header).map_err(damaged)
 }
 
-// The conversation of a session that was replayed, for the first turn in it that a model answers.
+// The conversation of a replayed session, for the first turn in it that a model answers.
 //
-// Claude Code does not know such a session. A replayed turn has a message of its own, so that the session of a later turn
-// tells which replayed turns came before; the turn begins a new session, with these as data before its prompt.
+// Claude Code does not know such a session. Each replayed turn has its own message, so the session of a later turn
+// tells which replayed turns came before. That turn begins a new session, with the replayed turns as data before its
+// prompt.
 
 /// The beginning of the message of a replayed turn.
 const REPLAYED: &str = "replayed:";
@@ -456,7 +461,7 @@ fn fence(body: &str) -> String {
 
 // The difference of two prompts, for people.
 
-/// Returns the difference of a recorded prompt from the one that is asked now, as a unified diff.
+/// Returns the difference between a recorded prompt and the prompt that is asked now, as a unified diff.
 pub fn difference(recorded: &str, asked: &str) -> String {
     if let Some(lines) = line_difference(recorded, asked) {
         return format!("--- recorded\n+++ asked now\n{lines}").trim_end().to_owned();
@@ -516,7 +521,8 @@ impl PortableMarks {
         self.marks.iter().fold(text.to_owned(), |text, (own, mark)| replaced(&text, own, mark))
     }
 
-    /// Returns a text with the mark of the run wherever its id is no part of a longer name, even if it may be a word.
+    /// Returns a text with the run's mark wherever the run's id is not part of a longer name, even if the id may be an
+    /// ordinary word.
     pub fn without_id(&self, text: &str) -> String {
         replaced(text, self.run.as_str(), RUN)
     }
@@ -532,7 +538,7 @@ impl PortableMarks {
     }
 }
 
-/// Returns whether an id is one that raymond chose, with the time and four further characters, or that of a branch.
+/// Returns whether raymond chose this id, with the time and four further characters, or it is the id of a branch.
 fn is_unmistakable(run: &RunId) -> bool {
     let branch = run.as_str().rsplit_once("-b");
     let is_of_branch = |rest: &str| rest.len() == 7 && rest.bytes().all(|c| c.is_ascii_hexdigit());
@@ -545,7 +551,7 @@ fn is_unmistakable(run: &RunId) -> bool {
     matches!(parts[..], [chance, time, date, _] if chance.len() == 4 && digits(time, 6) && digits(date, 8))
 }
 
-/// Replaces a name or path where it is no part of a longer one.
+/// Replaces a name or path where it is not part of a longer one.
 fn replaced(text: &str, own: &str, mark: &str) -> String {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
     let mut new = String::with_capacity(text.len());

@@ -181,7 +181,7 @@ pub fn line_difference_up_to(before: &str, after: &str, max_lines: usize) -> Opt
 
 // "Did you mean": the closest of the names that would have been right.
 //
-// Keys that people write by mistake have a hint of their own: the first row that fits wins, and its second column tells the
+// Keys that people write by mistake have their own hints. The first row that fits wins. Its second column tells the
 // place, by a key that is known there.
 
 /// Returns the candidate most like `name`, if any is similar. Ties go to the closest in length, then to the first
@@ -215,7 +215,7 @@ pub fn did_you_mean(wanted: &str, similar: &str) -> String {
     format!("did you mean {similar}?{reason}")
 }
 
-/// Keys that people write in place of others: the key, another one that is known at the same place, and the remedy.
+/// Keys that people write instead of others: the key, another key that is known at the same place, and the remedy.
 const FOREIGN_KEYS: [(&str, &str, &str); 10] = [
     ("start", "entry", "did you mean `entry`?"),
     ("tests", "cases", "did you mean `cases`?"),

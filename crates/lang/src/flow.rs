@@ -1,8 +1,7 @@
-//! The flow of a workflow, whatever its language: its places, and the ways between them.
+//! The flow of a workflow in any language: its places, and the ways between them.
 //!
 //! A place is a state of a folder, a node of a graph, or a state of a program. Each language makes one [`Flow`] of a
-//! workflow, which is drawn. What can be reached, what leads where and what goes round in a loop is found in a
-//! [`FlowMap`].
+//! workflow, which is drawn. A [`FlowMap`] tells what can be reached, what leads where, and what loops.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 
@@ -107,7 +106,7 @@ pub enum EdgeKind {
     Forks,
     /// Several start at once.
     FansOut,
-    /// The results of agents are waited for.
+    /// The state waits for the results of agents.
     Joins,
     /// The agent ends.
     Ends,
@@ -115,9 +114,9 @@ pub enum EdgeKind {
     Fails,
     /// Something is taken in on the way, such as an evaluator.
     Consults,
-    /// A role is sent a request.
+    /// A request is sent to a role.
     Asks,
-    /// The answer of a role is waited for.
+    /// The program waits for the answer of a role.
     Answers,
 }
 
@@ -217,8 +216,8 @@ impl Flow {
         }
     }
 
-    /// Returns the flow with at most `max` places: the others, the far ones, become a single one that says how many
-    /// they are.
+    /// Returns the flow with at most `max` places. The other places, which are the far ones, become a single place that
+    /// says how many they are.
     pub fn folded(self, max: usize) -> Self {
         let max = max.max(1);
         if self.places.len() <= max {
@@ -351,7 +350,7 @@ impl<P: Ord + Copy> FlowMap<P> {
 }
 
 impl<P: Ord + Copy> FlowLoops<P> {
-    /// Returns whether a place leads back to one that leads to it.
+    /// Returns whether `from` leads back to `to`: both are in the same loop.
     pub fn leads_back(&self, from: P, to: P) -> bool {
         self.0.get(&from).zip(self.0.get(&to)).is_some_and(|(one, other)| one == other)
     }

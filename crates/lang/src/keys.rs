@@ -58,8 +58,8 @@ pub(crate) const KEYS_OF_STATES: &[&str] = &[
     "rest",
 ];
 
-/// Returns the unknown keys of a YAML mapping that has keys of its own besides the keys of turn options, each with its
-/// place; `elsewhere` is another place of the workflow, and the keys there.
+/// Returns the unknown keys of a YAML mapping that has its own keys besides the keys of turn options, each with its
+/// place. `elsewhere` is another place of the workflow, and the keys there.
 pub(crate) fn unknown_keys(
     root: &YamlValue,
     own: &[KeySpec],

@@ -163,7 +163,7 @@ pub fn parse(text: &str) -> Result<Manifest, Error> {
     errors.or_else_first(manifest)
 }
 
-/// Reads a manifest to its end, whatever is wrong with it.
+/// Reads a manifest to its end, even if it has mistakes.
 pub fn examine(text: &str) -> ExaminedManifest {
     let mut errors = YamlErrors::default();
     let root = yaml::parse(YamlFileKind::MANIFEST, text, &mut errors);
@@ -188,7 +188,7 @@ pub fn examine(text: &str) -> ExaminedManifest {
     let supervision = raw.supervision.map(supervision::RawSupervision::read).transpose();
     let mode = raw.permission_mode;
     let mut written = WrittenOptions::of(&root);
-    // The mode of a run has a key of its own, whose mistakes are reported below.
+    // The mode of a run has its own key, whose mistakes are reported below.
     written.options.permission_mode = None;
     written.faults.retain(|fault| Some(fault.at) != mode.as_ref().map(|mode| mode.at));
     errors.add(written.faults);
@@ -236,8 +236,8 @@ fn permission_mode(mode: &str) -> Result<String, String> {
     ))
 }
 
-/// Checks that a workflow may pass on an argument. An argument that is no option is the value of the option before
-/// it; without one it would be taken for a prompt.
+/// Checks that a workflow may pass on an argument. An argument that is not an option is the value of the option before
+/// it. Without an option before it, Claude Code would take it for a prompt.
 fn harmless(argument: &PlacedValue<String>, after_option: Option<bool>) -> Result<(), Error> {
     let name = argument.value.split('=').next().unwrap_or_default();
     let is_value = !name.starts_with('-') && after_option == Some(true);
@@ -395,7 +395,7 @@ pub(super) fn outputs(written: Vec<PlacedValue<String>>) -> Result<Vec<FolderOut
     Ok(outputs)
 }
 
-/// Names that are attributes of tags with a meaning of their own, or placeholders of the runtime.
+/// Names with a special meaning: attributes of tags, and placeholders of the runtime.
 const TAKEN: [&str; 10] =
     ["return", "next", "each", "as", "cwd", "cd", "keep", "workflow_id", "agent_id", "state"];
 
@@ -424,7 +424,7 @@ fn check_name<'name>(
 //
 // It is not a graph. Its `default_budget` is the budget of a run; what has no meaning here is named.
 
-/// The keys by which a graph, or a workflow in one file, is told from such a manifest.
+/// The keys that distinguish a graph, or a workflow in one file, from such a manifest.
 const OF_OTHERS: [&str; 4] = ["nodes", "start_node", "endings", "states"];
 
 /// Keys that ask for nothing.

@@ -35,8 +35,8 @@ use crate::yaml::{YamlContent, YamlValue};
 
 mod schema;
 
-/// The number of characters that are shown of an answer that is no object. Claude Code's own message about such an
-/// answer names the path and the rule.
+/// The number of characters shown of an answer that is not an object. Claude Code's own message about such an answer
+/// names the path and the rule.
 const MAX_SHOWN_CHARS: usize = 400;
 
 /// The variable that has the answer in the state that is entered.
@@ -83,7 +83,7 @@ impl OutputKey {
     /// Reads the schema.
     ///
     /// # Errors
-    /// [`SchemaError`] if its file cannot be read, or is no schema of an object.
+    /// [`SchemaError`] if its file cannot be read, or is not a schema of an object.
     pub fn load(&self, source: &dyn WorkflowSource) -> Result<OutputContract, SchemaError> {
         let schema = self.schema.load(self.place, source)?;
         Ok(OutputContract { schema, rules: self.rules.clone() })
@@ -94,7 +94,7 @@ impl SchemaOrigin {
     /// Reads the schema, which is named at a place.
     ///
     /// # Errors
-    /// [`SchemaError`] if its file cannot be read, or is no schema of an object.
+    /// [`SchemaError`] if its file cannot be read, or is not a schema of an object.
     pub fn load(
         &self,
         at: SourcePlace,
@@ -136,7 +136,7 @@ fn is_json(name: &StateName) -> bool {
     ending(name) == Some("json")
 }
 
-/// Checks that a file's name is one that a schema can have.
+/// Checks that a schema can have a file of this name.
 ///
 /// # Errors
 /// The names that are possible.

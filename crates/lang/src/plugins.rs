@@ -6,7 +6,7 @@
 //!   - name: gate
 //!     command: [./gate, --strict]   # or one text
 //!     required: true                # the run pauses when it has failed
-//!     deadline: 5s                  # how long an answer is waited for
+//!     deadline: 5s                  # how long raymond waits for an answer
 //!     restart: transient            # as in `supervision`, with its defaults
 //!     max_restarts: 3/10m
 //!     backoff: { min: 1s, max: 5m }

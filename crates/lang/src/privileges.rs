@@ -399,8 +399,8 @@ fn crossed_folders(files: &BTreeMap<String, String>) -> BTreeSet<StateName> {
 /// The parts of a graph that contain operations.
 const PARTS: [&str; 2] = ["entry_preconditions", "nodes"];
 
-/// Returns the operations that stand anywhere in the nodes of a graph, or before them: places, types and contents. A text
-/// that is no YAML has none, and will never be a graph: its content is pinned.
+/// Returns the operations that stand anywhere in the nodes of a graph, or before them: places, types and contents. A
+/// text that is not YAML has none. It will never be a graph, because its content is pinned.
 fn unreadable_operations(text: &str) -> Vec<(SourcePlace, String, String)> {
     let mut found = Vec::new();
     let (Some(graph), _) = parse(YamlFileKind::GRAPH, text) else { return found };

@@ -31,7 +31,7 @@ pub const FILE: &str = "replies.yaml";
 #[serde(transparent)]
 pub struct ScriptedReplies(BTreeMap<String, Vec<ScriptedReply>>);
 
-/// The reasons that there is no reply.
+/// The reasons why a turn has no reply.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// The file has a mistake.
@@ -221,7 +221,7 @@ pub fn branch_key(node: &str, branch: &str) -> String {
     format!("{node}.{branch}")
 }
 
-/// Returns the key of the node that a branch is of, which serves all branches without replies of their own.
+/// Returns the key of the node that a branch belongs to, which serves all branches without their own replies.
 fn node_of_branch(key: &str) -> Option<&str> {
     let (node, branch) = key.rsplit_once('.')?;
     (node.contains('#') && !branch.contains('#')).then_some(node)

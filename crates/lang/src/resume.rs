@@ -1,8 +1,8 @@
-//! The seam of the languages: one function advances an agent, whatever language its state is written in.
+//! The seam of the languages: one function advances an agent whose state is written in any language.
 //!
-//! [`resume`] is pure. It gets a position, the input that was waited for and the environment, and returns what
-//! follows: an advance to record, an activity to perform first, the beginning of a program, a join, a turn of Claude
-//! Code, or the judgement on the reply of one. A language is a reader and an interpreter behind this function. The
+//! [`resume`] is pure. It gets a position, the input that the agent was waiting for and the environment, and returns
+//! what follows: an advance to record, an activity to perform first, the beginning of a program, a join, a turn of
+//! Claude Code, or the judgement on a turn's reply. A language is a reader and an interpreter behind this function. The
 //! actors only load its files and choose its words for people.
 
 use std::rc::Rc;
@@ -72,13 +72,13 @@ impl LoadedWorkflow {
 pub enum ResumeInput {
     /// No input: the agent enters its state, or comes back to its recorded position.
     Entered,
-    /// The result of the activity that was due, or the reason why there is none.
+    /// The result of the pending activity, or the reason why there is none.
     Activity(Result<ActivityResult, String>),
-    /// The reason why the activity that was due is not allowed.
+    /// The reason why the pending activity is not allowed.
     Refused(String),
     /// The activity was begun by an earlier runtime, and its outcome is unknown; the text says what to do.
     Lost(String),
-    /// The turn that is due has a permit.
+    /// The pending turn has a permit.
     Permitted(TurnPermit),
     /// The turn has a reply.
     Replied {
@@ -125,7 +125,7 @@ impl ResumeEnvironment<'_> {
         self.workflows.document(self.agent.folder().as_ref(), name, self.source)
     }
 
-    /// Returns the results of the agents that were waited for, in the form that prompts use.
+    /// Returns the results of the agents that the agent waited for, in the form that prompts use.
     fn join_results(&self) -> Option<JoinResults> {
         let list = self.agent.results()?.clone();
         Some(JoinResults { list, file: self.results_file.clone() })
@@ -240,7 +240,7 @@ fn lost(why: &str) -> TurnFailure {
     TurnFailure::new(FailureCause::Uncertain, why)
 }
 
-// The prompt of the turn that is due, for a person who wants to see or edit it. Pure.
+// The prompt of the pending turn, for a person who wants to see or edit it. Pure.
 
 /// Returns the text that the next turn of the agent is asked, without the messages of people.
 ///
@@ -270,9 +270,9 @@ pub fn due_prompt(environment: &ResumeEnvironment<'_>) -> Result<String, String>
     Ok(agent.asked_text(asked.prompt))
 }
 
-// A reply that a person has given in the place of a turn: judged by the rules that the turn would have had.
+// A reply that a person has given instead of a turn: judged by the rules that the turn would have had.
 //
-// A check by a further prompt is left out, because the person has decided.
+// A check by a further prompt is skipped, because the person has decided.
 
 /// Judges the reply. A join of the state comes first.
 fn judge(text: &str, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
@@ -341,7 +341,7 @@ fn resume_program(
     };
     let result = match input {
         ResumeInput::Activity(result) => Some(result),
-        // A restart would begin the program anew.
+        // A restart would begin the program again.
         ResumeInput::Refused(why) | ResumeInput::Lost(why) => Some(Err(why)),
         ResumeInput::Entered => None,
         ResumeInput::Permitted(permit) => return turn::prepare(permit, environment),

@@ -90,7 +90,7 @@ impl FileSchema {
     }
 }
 
-/// Returns a mapping with these keys and those of the options of turns, of which it may have keys of its own.
+/// Returns a mapping with these keys and those of the options of turns. These keys win over options of the same name.
 fn with_options(keys: &[KeySpec]) -> Value {
     let mut mapping = mapping(keys, &[]);
     for (key, option) in properties() {

@@ -135,7 +135,7 @@ pub fn compiled(pattern: &str) -> Result<Regex, String> {
     Ok(compiled)
 }
 
-/// Returns whether a text is one that was scrubbed, with anything in the place of what was replaced.
+/// Returns whether scrubbing can have produced `scrubbed` from `text`. Anything may stand where text was replaced.
 pub fn is_scrubbed_form_of(scrubbed: &str, text: &str) -> bool {
     let mut pieces = pieces(scrubbed).into_iter();
     let Some(mut rest) = text.strip_prefix(pieces.next().unwrap_or_default()) else { return false };

@@ -149,7 +149,7 @@ pub trait WorkflowSource: Send + Sync {
     /// [`Error`] if there is none, or it leads out of the scope.
     fn within(&self, folder: &Folder) -> Result<Arc<dyn WorkflowSource>, Error>;
 
-    /// Returns the files of the folder that a tag leads to, which is a scope of its own within the run's root.
+    /// Returns the files of the folder that a tag leads to, which is a separate scope within the run's root.
     ///
     /// # Errors
     /// [`Error`] if there is none, or it is beyond the root.

@@ -2,8 +2,8 @@
 //!
 //! memchr runs to the next `<`, and the open tag is read alone, on a slice that ends at the following `<` and is
 //! capped: a grammar over whole replies would be slow on prose and quadratic on unclosed tags. A body that is a
-//! file name ends at the next `<`, whatever that is. Only `<result>` needs a search for its close; the outcome is
-//! cached.
+//! file name ends at the next `<`, even if that is not its close. Only `<result>` needs a search for its close, and
+//! the outcome is cached.
 //!
 //! If several tags are valid at once, all are forks, and each can fork as many agents as its list has entries.
 //! Therefore only the first tags of a flood are read and reported: [`MAX_TAGS`], or fewer if their attributes are
@@ -105,7 +105,7 @@ pub fn written(text: &str) -> Vec<WrittenTag> {
     tags
 }
 
-/// A reason that a text is no tag.
+/// The reason why a text is not a tag.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 enum NearMiss<'text> {
     #[error("<{0}>, which is not a tag{hint}", hint = if RESULT_NAMES.contains(.0) { "; did you mean <result>…</result>?" } else { "" })]
@@ -190,7 +190,7 @@ impl<'text> TagFinder<'text> {
         Ok(FoundTag { tag, attributes, body: &self.text[start + open..body_end], open, end })
     }
 
-    /// Returns the close of a result: the first `</result>`, whatever stands before it.
+    /// Returns the close of a result: the first `</result>`, regardless of the text before it.
     fn result_close_after(&mut self, from: usize) -> Option<(usize, usize)> {
         match self.result_close {
             CloseTagSearch::Found(at, end) if at >= from => return Some((at, end)),
@@ -220,10 +220,10 @@ fn close_at(text: &str, at: usize, name: &str) -> Option<usize> {
     rest[blank..].starts_with('>').then(|| text.len() - rest.len() + blank + 1)
 }
 
-// Finds what is nearly a tag in a text that shows how tags are written, such as a prompt.
+// Finds near misses of tags in a text that shows how tags are written, such as a prompt.
 //
-// A text may speak of `<goto>`, and may have tags of other kinds. Therefore a near miss counts only where it is
-// written like a tag that leads somewhere: around a file name, or with a close of its own.
+// A text may mention `<goto>`, and may have tags of other kinds. Therefore a near miss counts only where it is
+// written like a tag that leads somewhere: around a file name, or with its own close.
 
 /// Names that resemble those of tags, and that prompts and HTML use for other things.
 const OTHER_NAMES: [&str; 18] = [
@@ -541,8 +541,8 @@ fn unescape(value: &str) -> String {
 
 // The texts that an agent shows to people while its workflow goes on: `<print>text</print>`.
 //
-// They are no transitions, and stand beside the one tag of a reply. Their number and length are bounded, because they
-// are kept in the journal.
+// They are not transitions, and stand beside the one tag of a reply. Their number and length are bounded, because the
+// journal keeps them.
 
 /// The name of the tag.
 pub const PRINT: &str = "print";

@@ -39,8 +39,8 @@ impl TextPattern {
         }
     }
 
-    /// Returns whether a text is the one that is meant: the same text but for white space around it, or one in which
-    /// the expression is found.
+    /// Returns whether the pattern means a text: the two texts are the same apart from white space around them, or the
+    /// expression is found in the text.
     pub fn fits(&self, text: &str) -> bool {
         match self {
             Self::Text(whole) => text.trim() == whole.trim(),

@@ -10,12 +10,12 @@
 //! env: { RUST_LOG: debug }
 //! ```
 //!
-//! A value is read from a tree that knows its places, so each language only has to build one. Mistakes are
-//! collected; one is never fatal for the rest.
+//! A value is read from a tree that knows its places, so each language only has to build such a tree. Mistakes are
+//! collected, and a mistake is never fatal for the rest.
 //!
-//! Hints about the names of models: a slip in an alias is found before a run is paid for.
+//! Hints about the names of models find a slip in an alias before a run costs money.
 //!
-//! A name that is not known here is no error, because Claude Code decides which models there are.
+//! A name that is not known here is not an error, because Claude Code decides which models exist.
 
 use std::collections::BTreeMap;
 
@@ -151,7 +151,7 @@ pub struct WrittenOptions {
 }
 
 impl WrittenOptions {
-    /// Reads the options of a file. A value that is no mapping has no options; the caller reports that mistake.
+    /// Reads the options of a file. A value that is not a mapping has no options; the caller reports that mistake.
     pub(crate) fn of(root: &YamlValue) -> Self {
         match &root.value {
             YamlContent::Map(entries) => Self::read(entries),

@@ -67,7 +67,7 @@ impl YamlErrors {
         &self.0
     }
 
-    /// Returns the value that was read, if there are no mistakes.
+    /// Returns the value that was read, unless there are mistakes.
     ///
     /// # Errors
     /// The first [`Error`].

@@ -39,8 +39,8 @@ impl Expectation {
         }
     }
 
-    /// Returns whether it is about what a run comes to, whatever happens to the program meanwhile: a turn that was
-    /// begun may be taken twice then.
+    /// Returns whether it is about the outcome of a run, which does not depend on what happens to the program
+    /// meanwhile: a turn that was begun may then be taken twice.
     pub fn is_about_outcome(&self) -> bool {
         !matches!(self, Self::TurnsAtMost(_) | Self::CostAtMost(_) | Self::NoWarning)
     }
@@ -89,7 +89,7 @@ fn difference(
         is_more.then(|| (format!("at most {most}{what}"), format!("{found}{what}")))
     };
     match expectation {
-        // A path is compared step by step, with places of its own.
+        // A path is compared step by step, with its own places.
         Expectation::Path(..) => None,
         Expectation::Result(agent, rule) => result(agent, rule, run, texts),
         Expectation::Agents(count) => agents(*count, run),

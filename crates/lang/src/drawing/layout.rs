@@ -1,12 +1,11 @@
 //! The positions of nodes and edges: a layered layout, after Sugiyama.
 //!
-//! Edges that lead back are turned around first. Each node is two layers below the lowest node that leads to it, so
-//! each edge passes a layer between them, which has the edge's label. In every layer that an edge passes, it has a
-//! place of its own, so it runs beside the nodes. The order in a layer is found by the barycentres of the neighbours,
-//! and the places by least squares.
+//! Edges that lead back are reversed first. Each node is two layers below the lowest node that leads to it, so each
+//! edge passes through a layer between them, which has the edge's label. An edge has its own place in every layer that
+//! it passes through, so it runs beside the nodes. The barycentres of the neighbours give the order in a layer, and
+//! least squares give the places.
 //!
-//! The same picture always gives the same layout. The work is bounded: a large picture is put in order
-//! less often.
+//! The same picture always gives the same layout. The work is bounded: large pictures get fewer ordering passes.
 
 use std::collections::BTreeMap;
 
@@ -162,8 +161,8 @@ impl LayeredGraph {
 const SWEEPS: usize = 24;
 const MANY_ITEMS: usize = 4000;
 
-/// Returns for each edge whether it leads back, so that without such edges there is no cycle. A loop at one node
-/// does not count.
+/// Returns for each edge whether it leads back. Without these edges the graph has no cycle; a loop at one node does
+/// not count.
 fn leading_back(plan: &LayoutInput) -> Vec<bool> {
     let mut leaving = vec![Vec::new(); plan.nodes.len()];
     for (index, edge) in plan.edges.iter().enumerate() {

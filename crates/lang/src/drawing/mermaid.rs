@@ -93,7 +93,7 @@ fn escaped(text: &str) -> String {
     safe
 }
 
-/// Returns a text on one line that is no directive.
+/// Returns a text on one line that is not a directive.
 fn comment(text: &str) -> String {
     text.chars()
         .filter(|c| !matches!(c, '{' | '}' | '%'))

@@ -196,7 +196,7 @@ pub(super) enum LambdaParameter {
 
 // The statements in the body of a function with braces.
 //
-// They change only variables of their own function, so an expression still changes nothing outside. `a += b`
+// They change only the variables of their function, so an expression still changes nothing outside. `a += b`
 // and `a++` are kept as `a = a + b`, and `list.forEach(x => …)` as a loop.
 
 #[derive(Debug)]

@@ -1,4 +1,4 @@
-//! Explains why a text is no expression: names the mistake where the parser stopped, and a correct form.
+//! Explains why a text is not an expression: names the mistake where the parser stopped, and a correct form.
 
 use regex::{Regex, RegexBuilder};
 use serde_json::Value;
@@ -332,7 +332,7 @@ pub struct SyntaxError {
     pub message: String,
 }
 
-/// A reason that there is no value.
+/// The reason why an expression has no value.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// `WF402 Unresolved variable: ${name}`
@@ -344,7 +344,7 @@ pub enum Error {
 }
 
 impl SyntaxError {
-    /// Creates the error for a text that is no expression.
+    /// Creates the error for a text that is not an expression.
     pub(super) fn syntax(offset: usize, message: impl Into<String>) -> Self {
         Self { offset, code: "WF310", message: message.into() }
     }

@@ -20,7 +20,7 @@ pub trait NameScope {
     /// is no such name; null is a value.
     fn root(&self, name: &str) -> Option<&Value>;
 
-    /// Returns the field that `state.NAME` means, where there is no name `state`.
+    /// Returns the field that `state.NAME` means where the scope has no name `state`.
     fn field(&self, _name: &str) -> Option<&Value> {
         None
     }
@@ -246,7 +246,7 @@ pub struct PathRead {
 }
 
 impl Expression {
-    /// Returns the paths it reads, such as `computed.config.sources`, without those of its own functions.
+    /// Returns the paths it reads, such as `computed.config.sources`, without the variables of its functions.
     /// A missing value in an expression is null, so all of them are optional.
     pub fn reads(&self) -> Vec<PathRead> {
         let mut reads = BTreeSet::new();
@@ -393,7 +393,7 @@ fn keys<'node>(
     }
 }
 
-/// Notes a path up to the first step that is no name, or that is `length`.
+/// Notes a path up to the first step that is not a name, or that is `length`.
 fn read(root: &str, steps: &[PathStep], own: &[&str], reads: &mut BTreeSet<String>) {
     if own.contains(&root) {
         return;

@@ -138,7 +138,7 @@ const METHODS: [MethodSignature; 26] = [
     ("trim", BuiltinMethod::Trim, MethodReceiver::Text, (0, 0), FirstParameter::Value),
 ];
 
-/// An evaluated argument that is no function.
+/// An evaluated argument that is not a function.
 #[derive(Debug)]
 pub(super) enum EvaluatedArgument<'value> {
     Value(Cow<'value, Value>),

@@ -1,10 +1,10 @@
 //! Reads the text of an expression: pest parses it, and the functions below build the tree.
 //!
-//! A first scan of an expression: limits its nesting depth, and finds the end of an expression that begins at `${`.
+//! A first scan limits the nesting depth of an expression, and finds the end of an expression that begins at `${`.
 //!
 //! The recursive parser must not get a text of unlimited depth, so this scan comes first. It treats quotes
-//! and regular expressions exactly as the grammar does, up to the first place where the text is no
-//! expression. The grammar does not get beyond that.
+//! and regular expressions exactly as the grammar does, up to the first place where the text is not an
+//! expression. The grammar does not get beyond that place.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -44,8 +44,8 @@ mod grammar {
 type RulePair<'text> = Pair<'text, Rule>;
 
 impl Expression {
-    /// Parses an expression, without the comment lines before it. One that is wrong only because the backslashes of its regular expressions are doubled, as
-    /// in `/\\\\//`, is read with single ones.
+    /// Parses an expression, without the comment lines before it. If the expression is wrong only because the
+    /// backslashes of its regular expressions are doubled, as in `/\\\\//`, it is read with single backslashes.
     ///
     /// # Errors
     /// The first [`SyntaxError`].
@@ -222,7 +222,7 @@ struct ExpressionScanner<'text> {
     /// The brackets that are open, the outermost first; the first stands for the whole text.
     open: Vec<OpenBracket>,
     depth: usize,
-    /// The last byte that is no white space.
+    /// The last byte that is not white space.
     before: u8,
 }
 

@@ -116,7 +116,7 @@ pub(super) fn order(one: &Number, other: &Number) -> Ordering {
     float(one).partial_cmp(&float(other)).unwrap_or(Ordering::Equal)
 }
 
-/// Returns the result of a calculation, as a whole number if it is one; `None` if it is no number.
+/// Returns the result of a calculation, as a whole number if it is one; `None` if it is not a number.
 pub(super) fn number(float: f64) -> Option<Value> {
     const MAX_EXACT_INTEGER: f64 = 9_007_199_254_740_992.0;
     if float.fract() == 0.0 && float.abs() <= MAX_EXACT_INTEGER {

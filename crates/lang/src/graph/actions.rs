@@ -1,6 +1,6 @@
 //! Reads the consequences of a graph.
 //!
-//! Reads comments in the place of an expression, whose value Claude Code is asked for.
+//! Reads comments that stand instead of an expression: raymond asks Claude Code for the value.
 
 use serde_json::{Value, json};
 

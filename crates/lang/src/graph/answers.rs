@@ -78,7 +78,7 @@ fn answer_of(node: &str, answer: &YamlValue, report: &mut FileDiagnostics) -> Op
 }
 
 /// Checks that a graph will ask for an answer. A graph that starts other agents accepts unknown names,
-/// because the agents may ask under names of their own.
+/// because those agents may ask under their own names.
 ///
 /// # Errors
 /// A message with the reason, and with the answers that the graph asks for.

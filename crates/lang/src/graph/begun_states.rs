@@ -70,7 +70,7 @@ fn written_out(node: &YamlValue) -> Option<&str> {
     node.text().map(|text| &*text.text).filter(|text| !text.contains("${"))
 }
 
-/// The keys that say whether the agent has a worktree, and whether snapshots of it are made.
+/// The keys that say whether the agent has a worktree, and whether raymond takes snapshots of that worktree.
 pub(super) const WORKTREE_KEYS: [&str; 2] = ["worktree", "snapshots"];
 /// The key with the label of its hosts.
 pub(super) const HOST_KEY: &str = "host";

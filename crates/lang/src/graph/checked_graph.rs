@@ -534,7 +534,7 @@ pub struct OperationTemplate {
 // The needs of a graph besides itself: Claude Code, further agents.
 
 impl Graph {
-    /// Returns whether one of its nodes starts a further agent in a state of its own, which may ask people.
+    /// Returns whether one of its nodes starts another agent in a separate state, which may ask people.
     pub fn starts_agents(&self) -> bool {
         let starts = |act: &ActionKind| {
             matches!(act, ActionKind::Spawn(AgentSpawn { task: SpawnTask::State { .. }, .. }))
@@ -550,8 +550,7 @@ impl Graph {
 }
 
 impl GraphNode {
-    /// Returns whether it has Claude turns of its own. The turns of an agent that it starts in a state do
-    /// not count.
+    /// Returns whether it has its own Claude turns. The turns of an agent that it starts in a state do not count.
     pub fn asks_claude(&self) -> bool {
         let asks = |act: &ActionKind| {
             matches!(

@@ -285,7 +285,7 @@ impl<'graph> GraphInterpreter<'graph> {
         filled.map_err(|error: Error| error.to_string())
     }
 
-    /// Fills a template to text; a value that is no text is written as JSON.
+    /// Fills a template to text. A value that is not a text is written as JSON.
     pub(super) fn text(&mut self, template: &ValueTemplate) -> Result<String, String> {
         Ok(match self.fill(template)? {
             Value::String(text) => text,

@@ -374,7 +374,7 @@ impl GraphReader<'_> {
         }
     }
 
-    /// Returns the name that the texts give to the element: the first one that is no field of the graph.
+    /// Returns the name that the texts give to the element: the first name that is not a field of the graph.
     fn element_name(&self, texts: &YamlValue) -> Option<String> {
         let reads = texts.texts().into_iter().filter_map(|(_, text)| {
             ValueTemplate::parse(&serde_json::Value::from(&*text.text)).ok()

@@ -22,7 +22,7 @@ const SUBJECTS: [&str; 5] = ["command", "url", "repo_path", "id", "module"];
 enum ParameterValue {
     Template(ValueTemplate),
     Expression(Expression),
-    /// Comments in the place of an expression.
+    /// Comments instead of an expression.
     Prose(ValueTemplate),
     Conditions(Vec<GraphCondition>),
     Actions(Vec<GraphAction>),
@@ -46,7 +46,7 @@ impl<'t> GivenParameters<'t> {
         self.nodes.get(name).copied()
     }
 
-    /// Returns the text as it is written; empty if the value is no text.
+    /// Returns the text as it is written; empty if the value is not a text.
     pub(super) fn written(&self, name: &str) -> &'t str {
         self.node(name).and_then(YamlValue::text).map_or("", |text| &text.text)
     }
@@ -87,7 +87,7 @@ impl<'t> GivenParameters<'t> {
         }
     }
 
-    /// Returns the comments that stand in the place of an expression, if there is nothing else.
+    /// Returns the comments that stand instead of an expression, if there is nothing else.
     pub(super) fn prose(&mut self, name: &str) -> Option<ValueTemplate> {
         self.given.remove(name).and_then(|value| match value {
             ParameterValue::Prose(task) => Some(task),
@@ -321,7 +321,7 @@ impl GraphReader<'_> {
 }
 
 impl GraphReader<'_> {
-    /// Reads comments in the place of an expression, as the task of a turn of Claude Code.
+    /// Reads comments that stand instead of an expression, as the task of a Claude Code turn.
     pub(super) fn prose(&mut self, node: &YamlValue, text: &YamlScalar) -> Option<ValueTemplate> {
         let message = "this is prose, not an expression, so raymond asks Claude Code for the value; write an \
                        expression, or use `spawn_agent` to make that explicit";

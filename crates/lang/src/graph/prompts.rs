@@ -185,8 +185,8 @@ struct PartialUserPrompt {
 
 // Checks the paths of files in a graph, as far as they are written out.
 //
-// The workspace is known only when the graph runs. A path that leads up from it is an error in any workspace; an
-// absolute one is fine in a workspace that has it, so `check` warns of it, whatever directory it is called in.
+// The workspace is known only when the graph runs. A path that leads up from it is an error in any workspace. An
+// absolute path is fine in a workspace that contains it, so `check` warns of it in any current directory.
 
 /// The directory of log files, if none is given.
 pub(super) const LOGS: &str = "data/logs";

@@ -31,7 +31,7 @@ const DEFAULT_MAX_STEPS: u64 = 10_000;
 /// The outcome of reading a graph.
 #[derive(Debug)]
 pub struct ParsedGraph {
-    /// The graph, if there are no errors.
+    /// The graph, unless there are errors.
     pub graph: Option<Graph>,
     /// The findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
@@ -150,8 +150,8 @@ impl GraphReader<'_> {
         })
     }
 
-    /// Returns the checksum of the graph, with its documents that are outside of the workflow's folder: a run has
-    /// no copy of them, so one that was edited is an edited graph.
+    /// Returns the checksum of the graph, with its documents outside the workflow's folder: a run has no copy of
+    /// them, so an edited document counts as an edited graph.
     fn checksum(&self) -> String {
         if self.plugin_documents.is_empty() {
             return checksum(self.text);
@@ -321,7 +321,7 @@ impl GraphReader<'_> {
     }
 }
 
-// Reads what a graph brings from elsewhere: files of its own as values, and the origin of its types.
+// Reads what a graph takes from elsewhere: its own files as values, and the origin of its types.
 
 /// The field that has the content of the imported files.
 const IMPORTS: &str = "imports";

@@ -159,7 +159,7 @@ fn unreachable<'edges>(
     reached
 }
 
-/// Warns of nodes from which no way leads to an ending: whoever comes to one of them stays there until `max_steps`.
+/// Warns of nodes from which no way leads to an ending. A graph that reaches such a node loops until `max_steps`.
 fn endless(
     report: &mut FileDiagnostics,
     map: &FlowMap<&GraphNodeName>,

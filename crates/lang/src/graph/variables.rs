@@ -118,7 +118,7 @@ impl VariableUses {
         self.paths.insert(if name == "state" { split(below).0 } else { name }.to_owned());
     }
 
-    /// Returns whether the graph reads a name that the runtime provides, and that is no field of its own.
+    /// Returns whether the graph reads a name that the runtime provides, and that is not a field of the graph.
     pub(super) fn reads_builtin(&self, name: &str) -> bool {
         let is_read = self.reads.iter().any(|read| split(&read.path).0 == name);
         (is_read || self.paths.contains(name)) && !self.fields.contains(name)
@@ -287,7 +287,7 @@ impl VariableUses {
         (is_result && !is_part).then_some(key)
     }
 
-    /// Returns whether a name is a field of the state, or one that every state has.
+    /// Returns whether a name is a field of this state, or a field that every state has.
     pub(super) fn is_field(&self, name: &str) -> bool {
         self.is_known(name)
     }

@@ -182,7 +182,7 @@ impl OutputSchema {
         }
     }
 
-    /// Returns the names of the fields, if there are no others.
+    /// Returns the names of the fields, if the schema allows only these.
     pub fn closed_fields(&self) -> Option<impl Iterator<Item = &str>> {
         let is_closed = matches!(missing(&self.value, ""), SchemaField::Missing { .. });
         let fields = self.value.get("properties").and_then(Value::as_object);
@@ -599,7 +599,7 @@ fn others<'test>(tests: &'test [&'test FieldTest]) -> impl Iterator<Item = Field
     named.flatten().chain(numbers.into_iter().flatten()).chain([FieldSample::Other])
 }
 
-/// Returns whether a field is a whole number, or `None` if it is no number.
+/// Returns whether a field is a whole number; `None` if it is not a number.
 fn number_kind(field: &Value) -> Option<bool> {
     match field.get("type").and_then(Value::as_str) {
         Some("integer") => Some(true),

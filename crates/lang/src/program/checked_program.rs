@@ -449,7 +449,7 @@ pub struct StartWorkflow {
 }
 
 impl StartWorkflow {
-    /// Returns the folder below and the file of the program; `None` for one that is named by its name.
+    /// Returns the folder below and the file of the program; `None` if the program is given by its name.
     pub fn file(&self) -> Option<(Option<Folder>, StateName)> {
         if !is_program_file(&self.program) {
             return None;

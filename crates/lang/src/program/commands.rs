@@ -121,7 +121,7 @@ impl ProgramReader<'_> {
         forms.iter().filter_map(|form| self.instruction(form, &INSTRUCTION)).collect()
     }
 
-    /// Reads a body as a block of its own.
+    /// Reads a body as a separate block.
     fn block(&mut self, forms: &[&Form]) -> Vec<Instruction> {
         let before = self.requests.enter();
         let body = self.body(forms);

@@ -21,7 +21,7 @@ const PATTERN_SIZE: usize = 1 << 20;
 /// The position of a condition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ConditionPosition {
-    /// The whole condition that an instruction waits for, or one of those of which the first is waited for.
+    /// The whole condition that an instruction waits for, or an alternative in its top-level `or`.
     Whole,
     /// A part of such a condition.
     Part,
@@ -246,7 +246,7 @@ pub(super) fn check_contradictions(program: &Program, report: &mut FileDiagnosti
     }
 }
 
-/// Returns whether a condition can never hold, whatever happens.
+/// Returns whether a condition can never hold.
 pub(super) fn is_contradictory(condition: &ProgramCondition) -> bool {
     never_holds(condition, false)
 }

@@ -66,7 +66,7 @@ fn unused(program: &Program, report: &mut FileDiagnostics) {
     }
 }
 
-/// Warns of instructions behind one that never leads to the next, in a body and in the blocks of it.
+/// Warns of instructions after an instruction that never leads to the next, in a body and in its blocks.
 fn dead_code(body: &[Instruction], report: &mut FileDiagnostics) {
     let end = body.iter().position(|one| !falls_through(std::slice::from_ref(one)));
     if let Some(dead) = end.and_then(|end| body.get(end + 1)) {

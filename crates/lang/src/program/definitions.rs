@@ -137,15 +137,15 @@ pub(super) fn is_taken(name: &str) -> bool {
     PLACEHOLDERS.contains(&name) || name.starts_with(CONTEXT)
 }
 
-// The names in `for-each`: each element has requests of its own, and values that are taken under a name.
+// The names in `for-each`: each element has its own requests, and values that are taken under a name.
 //
-// A request `look` that is sent in the body is `look/ELEMENT` for each element. The body means its own; elsewhere
-// `look` means all of them. A value that is taken `:as test` is `@test/ELEMENT` elsewhere.
+// A request `look` that is sent in the body is `look/ELEMENT` for each element. In the body, `look` means the element's
+// own request; elsewhere it means all of them. A value that is taken `:as test` is `@test/ELEMENT` elsewhere.
 
 /// The requests of all elements, by the name in the program.
 pub(super) type RequestGroups = BTreeMap<String, Vec<String>>;
 
-/// Gives the requests of each element names of their own.
+/// Gives the requests of each element their own names.
 pub(super) fn separate(forms: &mut [Form]) -> RequestGroups {
     let mut names = RequestUses::default();
     for form in &*forms {

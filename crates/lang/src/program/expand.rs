@@ -62,7 +62,7 @@ impl<'a> DefinitionExpander<'a> {
         form
     }
 
-    /// Expands a form that is no call of a block.
+    /// Expands a form that is not a call of a block.
     fn form(&mut self, form: &Form, bindings: &Bindings, depth: usize) -> Form {
         match &form.content {
             FormContent::Placeholder(name) => self.placeholder(form, name, bindings, depth),
@@ -270,7 +270,7 @@ fn size(form: &Form) -> usize {
     FORM_COST + own
 }
 
-/// Returns an action as an instruction: in an `action` of its own.
+/// Returns an action as an instruction: in its own `action`.
 fn as_instruction(form: Form) -> Form {
     let is_action = form
         .head()

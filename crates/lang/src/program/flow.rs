@@ -43,7 +43,7 @@ pub fn flow(program: &Program, title: &str) -> Flow {
     builder.flow
 }
 
-/// Returns the kind of a state: one that only ends is an end itself.
+/// Returns the kind of a state. A state that only ends is an end itself.
 fn kind(body: &[Instruction]) -> PlaceKind {
     match body.last().map(|last| &last.kind) {
         Some(InstructionKind::Terminal { failed: false, .. }) => PlaceKind::Success,

@@ -53,7 +53,7 @@ pub struct ProgramEnvironment<'environment> {
     pub now: Timestamp,
 }
 
-/// Advances a program. `fetched` is the result of the activity that was due, or the error.
+/// Advances a program. `fetched` is the result of the pending activity, or the error.
 pub fn advance(
     environment: &ProgramEnvironment<'_>,
     fetched: Option<Result<ActivityResult, String>>,
@@ -95,11 +95,11 @@ struct ProgramInterpreter<'environment> {
     depth: usize,
     /// The command that runs for the current body.
     command: Option<CommandId>,
-    /// The commands of bodies that are due or run.
+    /// The commands of bodies, pending or running.
     body_commands: Vec<BodyCommand>,
     /// True if commands of bodies have been running since before this advance.
     are_commands_running: bool,
-    /// The number of commands that this advance has made due.
+    /// The number of commands that this advance has requested.
     new_commands: u32,
     /// The answer of a person that has come.
     answer: Option<&'environment str>,
@@ -172,13 +172,13 @@ impl<'environment> ProgramInterpreter<'environment> {
         Advance { outputs: commands, position: AdvancePosition::Program(Box::new(progress)), next }
     }
 
-    /// Returns the step to the activity that is due.
+    /// Returns the step to the pending activity.
     fn next_of_activity(&self) -> AdvanceNext {
         let name = self.position.activity.as_ref().map_or("", Activity::name);
         AdvanceNext::Activity(name.to_owned())
     }
 
-    /// Takes the result of the activity that was due at the current position.
+    /// Takes the result of the activity that was pending at the current position.
     fn take_own_result(
         &mut self,
         fetched: Option<Result<ActivityResult, String>>,

@@ -22,7 +22,7 @@ use crate::source::{WorkflowSource, checksum};
 /// The outcome of reading a program.
 #[derive(Debug, Default)]
 pub struct ParsedProgram {
-    /// The program, if there are no errors.
+    /// The program, unless there are errors.
     pub program: Option<Program>,
     /// The findings, in the order of the file.
     pub diagnostics: Vec<Diagnostic>,
@@ -170,7 +170,7 @@ pub(super) fn check(
     }
 }
 
-/// Returns the program of a file; `None` if it is not there, or has errors of its own.
+/// Returns the program of a file; `None` if the file does not exist, or has errors itself.
 fn read_started(
     start: &StartWorkflow,
     source: &dyn WorkflowSource,

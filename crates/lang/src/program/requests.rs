@@ -280,7 +280,7 @@ impl UserInput {
 }
 
 /// Checks that a program will ask for an answer that is given ahead of time. A program that starts other agents
-/// accepts unknown names, because the agents may ask under names of their own.
+/// accepts unknown names, because those agents may ask under their own names.
 ///
 /// # Errors
 /// A message with the reason, and with the answers that the program asks for.

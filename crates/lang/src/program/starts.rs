@@ -1,4 +1,4 @@
-//! Reads `start-workflow`, which starts a program as a run of its own.
+//! Reads `start-workflow`, which starts a program as a separate run.
 
 use super::checked_program::{StartWorkflow, TextExpression, TextTemplate};
 use super::fields::FormFields;

@@ -21,7 +21,7 @@ pub const ROLE_KEYWORDS: [&str; 5 + DASHED_KEYS.len()] = {
 /// A form and its keywords.
 type FormKeywords = (&'static str, &'static [&'static str]);
 
-/// The keywords of instructions and actions. Either is read in the place of the other.
+/// The keywords of instructions and actions. Either is read where the other is expected.
 const STEP_KEYWORDS: &[FormKeywords] = &[
     ("wait", &["timeout", "on-timeout"]),
     ("await", &["timeout", "on-timeout"]),
@@ -149,7 +149,7 @@ pub(super) fn sort_of(name: &str) -> Option<&'static FormKind> {
     ALL.into_iter().find(|sort| sort.names.contains(&name))
 }
 
-/// Returns each form with the keywords that it takes; one that stands in several places is there for each.
+/// Returns each form with the keywords that it takes. A form that can stand in several places is listed once for each.
 pub fn forms() -> impl Iterator<Item = (&'static str, &'static [&'static str])> {
     ALL.into_iter().flat_map(|kind| kind.names.iter().map(|name| (*name, kind.keywords_of(name))))
 }

@@ -194,7 +194,7 @@ impl FolderDiagnostics<'_> {
     fn path_of(&self, name: &StateName) -> String {
         let elsewhere = name.in_other_folder().and_then(|(path, state)| {
             let there = self.source.scope(&path).ok()?;
-            // A source in memory has no name of its own.
+            // A source in memory has no separate name.
             Some(there.path(&state)).filter(|shown| shown != state.as_str())
         });
         elsewhere.unwrap_or_else(|| self.source.path(name))

@@ -40,7 +40,7 @@ pub struct ExaminedDocument {
     pub errors: YamlErrors,
 }
 
-/// Takes a prompt file apart to its end, whatever is wrong with it.
+/// Takes a prompt file apart to its end, even if it has mistakes.
 pub fn examine(text: &str) -> ExaminedDocument {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let mut errors = YamlErrors::default();
@@ -141,7 +141,7 @@ fn key(line: &str) -> Option<&str> {
     (is_key && (value.is_empty() || value.starts_with([' ', '\t']))).then_some(key)
 }
 
-/// Returns whether a line is one that ends frontmatter, or nearly so.
+/// Returns whether a line ends frontmatter, or looks like a line that does.
 fn is_fence(line: &str) -> bool {
     let line = line.trim();
     line.len() > 1 && line.chars().all(|c| matches!(c, '-' | '–' | '—' | '+' | '.' | '~' | '='))

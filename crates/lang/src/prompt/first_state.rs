@@ -23,9 +23,9 @@ pub enum UsualFirstState {
     Found(StateName),
     /// The folder has several.
     Several {
-        /// The one that is usual.
+        /// The usual one.
         first: StateName,
-        /// Another.
+        /// Another one.
         other: StateName,
     },
     /// The folder has none.

@@ -1,7 +1,7 @@
 //! The flow of a folder of prompts, and which of its states lead to each other.
 //!
 //! A result leads to its real destination: from a call to the state that the caller returns to, from a worker to
-//! the state that waits for it, and to the end if there is no caller and no join.
+//! the state that waits for it, and to the end if it has neither a caller nor a join.
 
 use std::collections::BTreeSet;
 

@@ -1,9 +1,9 @@
 //! The YAML at the head of a prompt: which transitions the state allows, which model it takes.
 //!
-//! Whatever it does not know is an error with a place, because a misspelt policy that is silently
+//! Anything unknown is an error with a place, because a misspelt policy that is silently
 //! ignored would allow everything.
 //!
-//! Names of states without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
+//! A state may be named without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
 
 use raymond_model::agent::AgentOptions;
 use raymond_model::id::{Folder, ScopePath, StateKind, StateName};
@@ -167,7 +167,7 @@ pub fn parse(yaml: &str) -> Result<Frontmatter, Error> {
     errors.or_else_first(frontmatter)
 }
 
-/// Reads frontmatter to its end, whatever is wrong with it.
+/// Reads frontmatter to its end, even if it has mistakes.
 pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     let mut examined = ExaminedFrontmatter::default();
     let ExaminedFrontmatter { frontmatter, places, errors } = &mut examined;

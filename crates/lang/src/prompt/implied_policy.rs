@@ -20,7 +20,7 @@ use crate::position::SourcePlace;
 use crate::schema;
 use crate::yaml::{Error, PlacedValue};
 
-/// A state without a policy, and the one that its text implies.
+/// A state without a policy, and the policy that its text implies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ImpliedPolicy {
     pub state: StateName,

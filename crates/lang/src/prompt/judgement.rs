@@ -70,7 +70,7 @@ impl ReplyRules {
         scopes::with_inputs_of_folders(&self.policy, source)
     }
 
-    /// Returns the texts that a reply shows to people. Where it is an answer as it stands there are no tags.
+    /// Returns the texts that a reply shows to people. A reply that is an answer as it stands has no tags.
     pub fn shown(&self, reply: &TurnReply) -> Vec<String> {
         let has_tags = self.output.is_none() && self.proposal.is_none() && self.task.is_none();
         if has_tags { tag::find(&reply.text).shown } else { Vec::new() }
@@ -117,7 +117,7 @@ impl ReplyRules {
         result.map_err(|violation| Box::new(self.violated(&violation, source)))
     }
 
-    /// Returns the judgement on a reply that says nothing. Its agent is reminded, whatever the state allows.
+    /// Returns the judgement on a reply that says nothing. Its agent is reminded, regardless of what the state allows.
     pub fn judge_empty(&self, source: &dyn WorkflowSource) -> TurnJudgement {
         let violation = ProtocolViolation::Empty;
         let expect = self.task.as_ref().map(|task| task.expect.as_slice()).unwrap_or_default();
@@ -215,12 +215,12 @@ impl From<TurnJudgement> for JudgedReply {
 // evaluator: { prompt: CHECK.md, model: haiku }
 // ```
 //
-// A prompt is a file beside the state's. It is asked in a fresh session, by haiku if neither this nor its own
-// head names a model. It finds the reply in `{{output}}` and the tag in `{{transition}}`, besides the values of
-// the state. One tag in its answer that the state allows is taken instead; after any other answer the request
-// stands. It has no evaluator itself.
+// A prompt is a file beside the state's prompt. It is asked in a fresh session, with haiku if neither this key nor its
+// frontmatter names a model. It finds the reply in `{{output}}` and the tag in `{{transition}}`, besides the values of
+// the state. If its answer has one tag that the state allows, that tag is taken instead. After any other answer the
+// request stands. It has no evaluator itself.
 //
-// Either way the transition has to be one that the state allows: an evaluator is no way around a policy.
+// Either way the state has to allow the transition: an evaluator cannot bypass a policy.
 
 /// A second check of a requested transition.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -234,7 +234,7 @@ pub enum Evaluator {
         /// The transition taken if the pattern is not found.
         missing: Option<Box<Transition>>,
     },
-    /// A turn of its own.
+    /// A separate turn.
     Prompt {
         /// The prompt of the evaluator.
         file: StateName,

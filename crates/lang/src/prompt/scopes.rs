@@ -1,4 +1,4 @@
-//! Folders that a tag leads to. Each is a scope of its own, with a first state and the inputs that it needs.
+//! Folders that a tag leads to: each is a separate scope, with a first state and the inputs that it needs.
 
 use crate::manifest::{self, Manifest};
 use crate::prompt::first_state::{USUAL_NAMES, UsualFirstState};

@@ -1,9 +1,9 @@
 //! Finds the options of a workflow that ask for more than a starter allowed, before it is started.
 //!
-//! A survey of the states that policies can lead to, before any of them is paid for.
+//! It surveys the states that policies can lead to, before any of them costs money.
 //!
-//! A run that is started with `--no-check` is told of their errors as warnings: a workflow may write a state's file
-//! before it enters it.
+//! With `--no-check`, raymond reports their errors as warnings: a workflow may write a state's file before it enters
+//! that state.
 
 use crate::diagnostic::Diagnostic;
 use crate::graph;

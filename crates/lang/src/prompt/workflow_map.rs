@@ -41,7 +41,7 @@ pub enum FolderState {
     Program(ParsedProgram),
     /// A script, read like a prompt: the tags in its text are ways it may take.
     Script(Box<FolderPrompt>),
-    /// A state of another folder, which is a scope of its own.
+    /// A state of another folder, which is a separate scope.
     Beyond(ScopePath, StateName),
     /// No state: there is no such file, or it cannot be read.
     Unreadable(source::Error),

@@ -93,9 +93,9 @@ pub(super) fn interrupted_walk(graph: &Graph, walk: SuspendedWalk) -> Option<Adv
 
 /// Executes nodes up to the next operation that can be performed now, or to the next record.
 ///
-/// An operation that changes the world runs only after the record of its intent is durable: the nodes before it
-/// are recorded first, and then the graph comes back to it. What only reads is not recorded, unless it follows a result
-/// that must not be lost.
+/// An operation that changes the world runs only after the record of its intent is durable: the graph records the nodes
+/// before the operation first, and then comes back to it. An operation that only reads is not recorded, unless it
+/// follows a result that must not be lost.
 fn walk(
     mut interpreter: GraphInterpreter<'_>,
     result: Option<WaitResult>,

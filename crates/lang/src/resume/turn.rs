@@ -113,7 +113,7 @@ pub(super) fn enter(environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
     join.map_or(ResumeOutcome::AwaitsPermit, |join| ResumeOutcome::JoinDue(Box::new(join)))
 }
 
-/// Prepares the turn that is due: of the state's prompt, of its evaluator, or of a task.
+/// Prepares the pending turn: of the state's prompt, of its evaluator, or of a task.
 pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
     let agent = environment.agent;
     let failed = |why| ResumeOutcome::Failed(TurnFailure::new(FailureCause::Workflow, why));
@@ -218,7 +218,7 @@ fn with_uncertainty_note(agent: &Agent, prompt: String, runs_command: bool) -> S
     }
 }
 
-/// Reads the prompt of the turn that is due.
+/// Reads the prompt of the pending turn.
 pub(super) fn read(
     results: Option<JoinResults>,
     environment: &ResumeEnvironment<'_>,

@@ -1,8 +1,8 @@
-//! The files of a run's states, each version of a file read once, whatever the language.
+//! The files of a run's states, in any language: each version of a file is read once.
 //!
 //! As long as this process serves a run, a graph and a script stay as they were when they were first entered. A later
-//! edit is seen when the run is resumed, and refused there unless it is asked for. A program is known by the checksum of
-//! its text. So is a prompt, because prompts may be read afresh.
+//! edit is seen when the run is resumed, and refused then unless it is asked for. Programs are identified by the
+//! checksum of their text. So are prompts, because they may be read again.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -50,7 +50,7 @@ pub struct WorkflowCache {
 }
 
 impl WorkflowCache {
-    /// Returns an empty cache. Graphs are read with these types; with `migrate`, one that was edited since an agent
+    /// Returns an empty cache. Graphs are read with these types. With `migrate`, a graph that was edited since an agent
     /// entered it is taken as it is now.
     pub fn new(vocabulary: GraphVocabulary, migrate: bool) -> Self {
         Self { vocabulary, migrate, kept: RefCell::default() }
@@ -136,7 +136,7 @@ impl WorkflowCache {
         Ok(graph)
     }
 
-    /// Returns the program of an agent's state: the one that was kept, or that of the file.
+    /// Returns the program of an agent's state: the kept program, or that of the file.
     ///
     /// # Errors
     /// All errors in it, a line each.

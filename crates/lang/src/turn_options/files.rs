@@ -1,7 +1,7 @@
 //! Options that name files of the workflow, and the files themselves.
 //!
-//! Configurations are read when the state is entered and then travel as JSON, so the judged text is the one that
-//! Claude Code gets. Other files are named by their path below the workflow's folder.
+//! Configurations are read when the state is entered and then travel as JSON, so Claude Code gets the same text that
+//! was judged. Other files are named by their path below the workflow's folder.
 
 use serde_json::{Map, Value};
 

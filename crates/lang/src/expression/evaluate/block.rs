@@ -1,4 +1,4 @@
-//! Executes the body of a function with braces: on variables of its own, which end with the call.
+//! Executes the body of a function with braces, on its own variables, which end with the call.
 
 use std::borrow::Cow;
 

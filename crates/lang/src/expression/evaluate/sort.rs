@@ -1,7 +1,7 @@
 //! Sorts lists, by the values themselves or by a function.
 //!
-//! The sort is a merge sort of its own: a function that contradicts itself gives some order, and never a
-//! panic, and each comparison costs fuel.
+//! raymond has its own merge sort: a function that contradicts itself gives some order and never a panic, and each
+//! comparison costs fuel.
 
 use std::cmp::Ordering;
 

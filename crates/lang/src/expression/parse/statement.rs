@@ -457,7 +457,7 @@ impl LocalNames {
     }
 }
 
-/// Returns whether a value may be a part of another one, and not one of its own.
+/// Returns whether a value may be part of another value, rather than a separate value.
 fn may_be_part(node: &ExpressionNode) -> bool {
     match node {
         ExpressionNode::Name(_) => true,

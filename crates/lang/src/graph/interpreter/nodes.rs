@@ -115,7 +115,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
     }
 
-    /// Returns whether an answer means the option at a place, and is no text of the person's own.
+    /// Returns whether an answer means the option at a place, rather than the person's own text.
     fn is_chosen(&mut self, prompt: &UserPrompt, place: usize, raw: &str) -> Result<bool, String> {
         let (raw, option) = (raw.trim(), &prompt.options[place]);
         let is_number = raw.parse().ok() == Some(place + 1);

@@ -1,7 +1,7 @@
 //! Starts agents that work at the same time, and takes in their results when the join is settled.
 //!
-//! Each start is a record of its own, and so is the wait. The ids of the agents that were started are in the cursor, so
-//! after a crash the next one is started, and none twice.
+//! Each start is a separate record, and so is the wait. The cursor has the ids of the agents that were started, so
+//! after a crash the next agent is started, and none is started twice.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -393,7 +393,7 @@ impl GraphInterpreter<'_> {
         name: &GraphNodeName,
         ending: &GraphEnding,
     ) -> Result<AdvanceNext, String> {
-        // An error is told even if a part of its text has no value: that is no reason to hide the rest.
+        // Report an error even if a part of its text has no value, rather than hide the rest.
         let mut fill = |template: Option<&ValueTemplate>| {
             if ending.success {
                 template.map(|text| self.fill(text)).transpose()
@@ -450,7 +450,7 @@ impl GraphInterpreter<'_> {
     }
 }
 
-/// Returns the lines that propose what to do after an error: a skill, or a text where it is no name.
+/// Returns the lines that suggest what to do after an error: a skill, or the text itself if it is not a name.
 fn advice(recovery: &Value) -> Vec<String> {
     let skill = |skill: &str| format!("Try running: /{}", name_of(skill));
     match recovery {

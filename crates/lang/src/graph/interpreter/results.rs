@@ -116,7 +116,8 @@ fn as_value(value: Value) -> Value {
     serde_json::from_str(inside.trim_end_matches("```").trim()).unwrap_or(value)
 }
 
-/// Returns the checksum of a text, or of a value as JSON. Equal maps have one checksum, whatever the order of their keys.
+/// Returns the checksum of a text, or of a value as JSON. Equal maps have the same checksum: the order of their keys
+/// does not matter.
 pub(super) fn hash(value: &Value) -> String {
     let text = as_text(value).map_or_else(
         || {
@@ -264,9 +265,9 @@ impl NameScope for GraphScope<'_> {
     }
 }
 
-// Makes the options of a question of the elements of a list in the state.
+// Makes the options of a question from the elements of a list in the state.
 
-/// The fields of an element that may be the text of its option, the first one that it has.
+/// The fields of an element that may be the text of its option. The first field that the element has is used.
 const NAMES: [&str; 4] = ["label", "name", "title", "id"];
 
 /// A scope that knows an element as well.

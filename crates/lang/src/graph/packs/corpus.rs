@@ -77,8 +77,8 @@ impl GraphReader<'_> {
         Some(acted(perform, given.all_but(&[])?, None))
     }
 
-    /// Reads `discover_plugins`, and `discover_installed_corpora`, which is the same with a pattern of its own. The plug-ins
-    /// outside of the workspace count only if the graph says so, because reading there takes a privilege.
+    /// Reads `discover_plugins`, and `discover_installed_corpora`, which is the same with its own pattern. Plug-ins
+    /// outside the workspace count only if the graph says so, because reading there takes a privilege.
     fn discovered(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let pattern = match given.node("pattern") {
             Some(node) => node.json(),
@@ -286,7 +286,7 @@ fn summary(log: &Value, file: Value, format: &str) -> Result<Option<String>, Str
     }
 }
 
-/// Returns a text without line breaks: a line of its own could be a command to the build server.
+/// Returns a text without line breaks: a separate line could be a command to the build server.
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

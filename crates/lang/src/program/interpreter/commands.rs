@@ -50,7 +50,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         }
     }
 
-    /// Takes the output of the command that was due.
+    /// Takes the output of the pending command.
     pub(super) fn take_output(&mut self, output: &Value) -> Result<(), ProgramSuspension> {
         self.has_blocked();
         let Some(run) = self.command() else { return Ok(()) };
@@ -113,7 +113,7 @@ impl<'environment> ProgramInterpreter<'environment> {
 // The commands of the bodies of `for-each`: each runs by itself, and its outcome goes to its own body.
 
 impl ProgramInterpreter<'_> {
-    /// Has a command run for the current body, which waits for it. One that runs already keeps its identity.
+    /// Has a command run for the current body, which waits for it. A command that already runs keeps its identity.
     pub(super) fn run_for_body<T>(
         &mut self,
         command: ShellCommand,

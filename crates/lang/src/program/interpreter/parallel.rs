@@ -143,7 +143,7 @@ impl ProgramInterpreter<'_> {
         std::mem::swap(&mut self.command, &mut own.command);
     }
 
-    /// Takes the result of the activity that was due, in the body that needs it.
+    /// Takes the result of the pending activity, in the body that needs it.
     pub(super) fn take_result(
         &mut self,
         fetched: Option<Result<ActivityResult, String>>,

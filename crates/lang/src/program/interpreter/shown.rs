@@ -221,7 +221,8 @@ pub(super) fn facts_of_execution(environment: &ProgramEnvironment<'_>) -> FactSe
     selection(environment.program.facts.iter().filter(|sought| sought.is_of_execution()), known)
 }
 
-/// Returns the selection of the facts whose keys and payloads are known; `Some(None)` is one that may be any.
+/// Returns the selection of the facts whose keys and payloads are known. `Some(None)` is a key or payload that may be
+/// anything.
 fn selection<'program>(
     facts: impl Iterator<Item = &'program SoughtFacts>,
     known: impl Fn(&TextExpression) -> Option<Option<String>>,
@@ -238,7 +239,7 @@ fn selection<'program>(
 }
 
 impl ProgramInterpreter<'_> {
-    /// Returns whether this advance has bound a name anew, so that the run has not looked up facts with its value.
+    /// Returns whether this advance has bound a name to a new value, so that the run has not looked up facts with it.
     pub(super) fn is_new(&self, expression: &TextExpression) -> bool {
         let TextExpression::Bound(name) = expression else { return false };
         let bound = self.bindings.get(&**name);

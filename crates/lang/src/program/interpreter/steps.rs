@@ -354,7 +354,7 @@ impl ProgramInterpreter<'_> {
         }
     }
 
-    /// Binds the names of a wait: the first one that the fact fits gets its value, the others are empty.
+    /// Binds the names of a wait. The first name that the fact fits gets its value, and the others are empty.
     pub(super) fn bind(&mut self, condition: &ProgramCondition, fact: Option<&Fact>) {
         let mut signals = Vec::new();
         collect(condition, &mut signals);

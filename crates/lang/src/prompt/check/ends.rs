@@ -1,10 +1,11 @@
 //! The checks that workflows can end: calls return, forks have a bound, agents come to a result.
 //!
-//! The unknown counts as well: a state without policy may give a result, and so may a graph and a missing file.
-//! Therefore each problem is real whatever the agents answer. That a call comes to no result as far as the texts tell is
-//! a warning, because a state without policy may give one whatever its text says.
+//! The checks allow for the unknown: a state without a policy may give a result, and so may a graph or a missing file.
+//! Therefore each problem is real no matter what the agents answer. If the texts show no result for a call, that is
+//! only a warning, because a state without a policy may give a result that its text does not mention.
 //!
-//! Within one folder a state of another one may do anything. Over all folders it is known.
+//! A check of one folder assumes that a state of another folder may do anything. A check of all folders knows what it
+//! does.
 
 use std::collections::BTreeSet;
 

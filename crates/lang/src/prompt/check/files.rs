@@ -283,9 +283,9 @@ pub(super) fn no_state() -> &'static str {
     "that is not a state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script, such as NAME.sh or any file that can be executed"
 }
 
-// The checks of ways into other folders, which are scopes of their own.
+// The checks of ways into other folders, which are separate scopes.
 //
-// The folders that programs run agents in, and that tags lead to, are each checked from their first state.
+// Each folder that a program runs agents in, or that a tag leads to, is checked from its first state.
 
 impl FolderDiagnostics<'_> {
     /// Reports the problems in the folders that programs of a map run; returns the number of files read.
@@ -382,7 +382,7 @@ pub(super) struct GivenFromOutside {
 }
 
 impl FolderDiagnostics<'_> {
-    /// Notes a way into another folder, and reports one that cannot be entered.
+    /// Notes a way into another folder, or reports that the folder cannot be entered.
     pub(super) fn crossing(
         &mut self,
         name: &StateName,

@@ -433,7 +433,7 @@ pub(super) fn known_transitions<'a>(
     let evaluator = prompt.evaluator().and_then(|name| workflow_map.evaluators.get(name));
     let shown = prompt.shown.iter().chain(evaluator.into_iter().flat_map(|prompt| &prompt.shown));
     let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
-    // The ways have the states of other folders under names of their own.
+    // In the ways, the states of other folders have their own names.
     let shown = shown.filter(|shown| shown.crossings().next().is_none());
     let ways = prompt.ways.iter().map(|way| &way.transition);
     ways.chain(shown.filter(|shown| is_allowed(prompt, shown)))
@@ -452,7 +452,7 @@ fn is_allowed(prompt: &FolderPrompt, transition: &Transition) -> bool {
     prompt.is_open() || prompt.frontmatter.policy.allows(transition)
 }
 
-// The checks of joins that cannot be met: no agent was forked before, or fewer than are waited for.
+// The checks of joins that cannot be met: no agent was forked before, or fewer than the join waits for.
 //
 // The checks of a state's forks: it may fork at all, and its lists can be used.
 //

@@ -81,7 +81,7 @@ impl FolderDiagnostics<'_> {
     /// Reports the tags in all texts that will be refused.
     pub(super) fn shown_tags(&mut self, workflow_map: &WorkflowMap) {
         for (name, prompt) in workflow_map.prompts() {
-            // What the only entry says is taken whatever tags a reply has.
+            // The only entry of the policy is taken, regardless of the tags in a reply.
             if prompt.frontmatter.policy.force_implicit {
                 continue;
             }
@@ -97,7 +97,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// Warns of a tag in a script that will be refused. It is no error, because the script may never print it.
+    /// Warns of a tag in a script that will be refused. It is not an error, because the script may never print it.
     fn tag_of_script(&mut self, name: &StateName, script: &FolderPrompt, shown: &ShownTag) {
         if let Some(misread) = shown.misread.filter(|_| is_for_shell(name)) {
             let message = format!("the script has a <{}> {misread}", shown.tag);
@@ -175,7 +175,7 @@ impl FolderDiagnostics<'_> {
     ) {
         let is_around_state =
             shown.encloses.as_ref().is_some_and(|state| self.why_no_state(state).is_none());
-        // The text of a question is no state; nothing says where the agent continues after it.
+        // The text of a question is not a state. Nothing says where the agent continues after the question.
         let is_around_state = is_around_state
             || matches!(
                 error,

@@ -277,7 +277,7 @@ impl TransitionEdge {
         self.origin != TransitionOrigin::Text
     }
 
-    /// Returns the state that a call leads to, and the one that it returns to.
+    /// Returns the state that a call leads to, and the state that it returns to.
     pub fn call(&self) -> Option<(&StateName, &StateName)> {
         call(&self.transition)
     }
@@ -288,7 +288,7 @@ impl TransitionEdge {
     }
 }
 
-/// Returns the state that a call or a function leads to, and the one that it returns to.
+/// Returns the state that a call or a function leads to, and the state that it returns to.
 pub fn call(transition: &Transition) -> Option<(&StateName, &StateName)> {
     match transition {
         Transition::Call { target, return_to, .. }
@@ -321,7 +321,7 @@ impl ShownTag {
     }
 }
 
-/// The characters that make a name one that the script computes.
+/// The characters of computed names: the script computes a name that contains any of them.
 const COMPUTED: [char; 12] = ['$', '{', '}', '%', '+', '"', '\'', '`', '\\', '(', ' ', '#'];
 
 /// Returns the text without its comments, and with plain quotes instead of escaped ones. Each line stays in its place.

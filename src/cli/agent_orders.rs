@@ -1,7 +1,7 @@
 //! Orders to single agents of a run: `raymond tell`, `hold`, `release`, and `stop --agent`.
 //!
-//! An order lies in the run's inbox once it is made, so it is not lost. The raymond that holds the run takes it, or the next
-//! one that resumes it.
+//! raymond writes each order to the run's inbox first, so that it is not lost. The raymond that holds the run takes it,
+//! or else the next raymond that resumes the run.
 
 use std::time::{Duration, Instant};
 
@@ -197,7 +197,7 @@ struct AgentOrder {
 }
 
 impl AgentOrder {
-    /// Returns the words; `None` for a command that is no order to an agent.
+    /// Returns the words, or `None` if the command is not an order to an agent.
     fn of(command: &RunCommand) -> Option<Self> {
         let alone = |agent: &AgentId| AgentFamily { agent: agent.clone(), descendants: false };
         let (family, name) = match command {

@@ -375,7 +375,7 @@ fn listen(state: &Mutex<KeyboardState>, tell: &impl Fn(&[u8])) {
             continue;
         }
         let mut bytes = [0; 256];
-        // What was typed for someone who does not want it any more is for whoever reads next.
+        // If nobody wants the input here any longer, leave it to the next reader.
         let guard = lock(state);
         if !guard.wanted || guard.over {
             continue;

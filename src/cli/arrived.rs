@@ -44,7 +44,7 @@ pub(super) fn arrived(root: &RunsRoot, view: &RunView) -> Result<String, Error> 
 /// read.
 pub(super) fn in_short(root: &RunsRoot, view: &RunView) -> Option<String> {
     let Arrivals { facts, has_answer, has_order, .. } = found(root, view).ok()?;
-    // Of a run that waits for something else, the reason is told rather than an order to one agent.
+    // If the run waits for something else, report that reason rather than an order to one agent.
     let is_parked = matches!(view.run.pause, Some(PauseReason::Parked { .. }));
     let what = if has_answer {
         "an answer"

@@ -1,9 +1,10 @@
 //! Resumes a run in another process that outlives this one and its terminal.
 //!
-//! That process is in a session of its own, without a terminal: closing the terminal sends it no SIGHUP, and none
-//! of its children can ask for a password there. It leaves the session itself, first of all, and its starter waits
-//! for that: it reads from a pipe that is the child's standard input until the child has detached or ended. The
-//! session itself tells nothing: in a container it can be one whose leader has no process id there.
+//! That process runs in its own session, without a terminal: closing the terminal sends it no SIGHUP, and none of its
+//! children can ask for a password there. The process leaves the starter's session itself, as its first step. The
+//! starter waits for that by reading from a pipe, which is the child's standard input, until the child has detached or
+//! ended. The session does not show whether the child has detached: in a container, the session's leader may have no
+//! process id there.
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
@@ -138,11 +139,12 @@ fn start_detached(
     let mut command = Command::new(program);
     let (target, further) = words.split_at(words.len().min(2));
     command.args(target).arg("--detached").arg("--dir").arg(root.path()).args(further);
-    // A run started from inside a turn is a run of its own: it does not end with that turn.
+    // A run started from inside a turn is a separate run: it does not end with that turn.
     for name in ["RAYMOND_RUN", "RAYMOND_AGENT", "RAYMOND_TURN", "RAYMOND_PLUGIN"] {
         command.env_remove(name);
     }
-    // The log of the run is here, unless the engine is named, whatever this process works on or the user has set.
+    // The log of the run is here unless the engine is named. Neither what this process works on nor what the user has
+    // set counts.
     command.env(ENGINE, NONE).env_remove(FACTS_ENGINE);
     let starter = person::acting_agent();
     let starter =
@@ -158,8 +160,8 @@ fn start_detached(
     Ok(DetachedRun(child))
 }
 
-/// Returns the program of this process. After an update its file may be gone, and a worker that runs for weeks still has
-/// to start supervisors of its own version.
+/// Returns the program of this process. After an update its file may be gone, and a worker that runs for weeks still
+/// has to start supervisors of the worker's version.
 pub(super) fn own_program() -> Result<PathBuf, Error> {
     let failed =
         |error| Error::Io { doing: "find the program of", path: "this process".into(), error };
@@ -180,7 +182,8 @@ pub(super) fn detach() -> Result<(), Error> {
         error,
     };
     leave_turn();
-    // Only the leader of a group cannot leave: whoever started it as one has taken it off the terminal's.
+    // Only a group leader cannot leave, and the process that started it as a leader has taken it out of the terminal's
+    // group.
     match setsid() {
         Ok(_) | Err(Errno::PERM) => {}
         Err(error) => return Err(failed(error.into())),

@@ -216,7 +216,7 @@ fn as_json(found: &FoundBranch, request: &BranchRequest, differences: &[String])
     plan
 }
 
-// `raymond retry`: failed agents of a run live again, in this process or in the one that holds the run.
+// `raymond retry`: retries failed agents of a run, in this process or in the process that holds the run.
 
 /// Runs `raymond retry`.
 ///
@@ -342,7 +342,7 @@ fn ask_holder(
     output::print(&format!("{plan}{id} is running, and retries them: raymond log {id} --follow\n"))
 }
 
-/// Returns the edits of the workflow's files that a retry would take up.
+/// Returns the text about the edits of the workflow's files that a retry would use.
 fn edits_text(edited: Option<&[String]>) -> String {
     match edited {
         None => String::new(),
@@ -399,8 +399,8 @@ pub(super) struct RetryDocument {
 
 // `raymond recover`: the runs that can be resumed after a crash, a stop or a pause.
 //
-// With `--all` each is resumed in a process of its own, and this one waits for them; they continue if it is
-// interrupted.
+// With `--all`, each run is resumed in a separate process, and this process waits for them. If it is interrupted, they
+// continue.
 
 /// Runs `raymond recover`.
 ///

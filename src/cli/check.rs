@@ -212,11 +212,11 @@ pub(super) struct InspectedWorkflow {
 }
 
 impl InspectedWorkflow {
-    /// Opens the workflow that a path names. Its documents are looked for in the repository that it is in, too: the
-    /// result does not depend on the current directory.
+    /// Opens the workflow at a path. Its documents are also looked up in the repository that contains it, so the result
+    /// does not depend on the current directory.
     ///
     /// # Errors
-    /// [`Error`] if there is none, or the path is no workflow.
+    /// [`Error`] if nothing is there, or the path is not a workflow.
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
         let scope = |folder: &Path| -> Result<WorkflowDir, Error> {
             let scope = folder_within_root(folder)?;

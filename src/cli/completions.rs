@@ -217,7 +217,7 @@ impl TakenRuns {
         }
     }
 
-    /// Returns whether a run is one of them; one that cannot be read is not.
+    /// Returns whether a run is one of them. A run that cannot be read is not.
     fn has(self, root: &RunsRoot, id: &RunId) -> bool {
         match self {
             Self::All => true,

@@ -3,9 +3,9 @@
 //! - By default they go to stderr: `warning: … (agent main, state A.md)`, by way of the terminal, so that a live
 //!   view stays whole.
 //! - With `--log-file` they go into that file, and messages for people go to stderr as usual.
-//! - With `--log-format json` alone stderr gets JSON and nothing else: messages for people become events of the
-//!   target [`PEOPLE`], whatever the level, because the format changes the form of messages, not their selection.
-//!   There is no live view then.
+//! - With `--log-format json` alone, stderr gets only JSON: messages for people become events of the target
+//!   [`PEOPLE`], at any log level, because the format changes the form of messages, not their selection. The live
+//!   view is off then.
 //!
 //! Errors in the options themselves are printed as usual, because the options are not known yet.
 //!

@@ -204,10 +204,10 @@ pub(super) fn with_facts(own: Option<&Arc<dyn Engine>>) -> Result<Option<Arc<dyn
     url.map(|url| connected_to(&url)).transpose()
 }
 
-/// Returns the dataspace of a directory, or the copy of the facts in the engine that is named.
+/// Returns the dataspace of a directory, or the copy of the facts in the named engine.
 ///
 /// # Errors
-/// [`Error`] if the engine cannot be reached, or there is no key.
+/// [`Error`] if the engine cannot be reached, or the user's key is not available.
 pub(super) fn dataspace(dir: &DirArgs, root: &RunsRoot) -> Result<Dataspace, Error> {
     let engine = connected(dir)?;
     if engine.is_none() {
@@ -255,7 +255,7 @@ fn unnamed() -> Error {
 /// Returns the copies of an engine's runs beside the user's key.
 ///
 /// # Errors
-/// [`Error`] if there is no directory for them.
+/// [`Error`] if no directory is available for them.
 pub(super) fn mirror(engine: Arc<dyn Engine>) -> Result<EngineMirror, Error> {
     let state = directories::user_state()?;
     let path = copies(None, engine.address(), &state);
@@ -267,7 +267,7 @@ fn named(dir: &DirArgs) -> Option<&str> {
     dir.engine.as_deref().filter(|engine| ![NONE, ""].contains(engine))
 }
 
-/// Returns the address of the engine: the one that is named, or else the one that the user has set. In an agent's turn what the
+/// Returns the address of the named engine, or else of the engine that the user has set. In an agent's turn, what the
 /// user has set does not count: an agent works on the runs of its directory.
 ///
 /// # Errors
@@ -300,8 +300,8 @@ fn connected_to(url: &str) -> Result<Arc<dyn Engine>, Error> {
     Ok(connected.map_err(crate::runtime::Error::from)?)
 }
 
-/// Returns the directory of the copies: the one that was given, or one for the engine beside the user's key, where no agent
-/// may write.
+/// Returns the directory of the copies: the given directory, or else the engine's directory beside the user's key,
+/// where no agent may write.
 fn copies(given: Option<&PathBuf>, address: &EngineAddress, state: &UserState) -> PathBuf {
     given.cloned().unwrap_or_else(|| state.copies(&address.to_string()))
 }

@@ -10,7 +10,7 @@ use clap::{Arg, ArgAction, Command, CommandFactory};
 use super::args::Cli;
 use crate::language::diagnostic::{closest, closest_slip};
 
-/// The width where there is no terminal, in columns.
+/// The width without a terminal, in columns.
 const PLAIN_WIDTH: usize = 120;
 
 /// The option that shows all of the help.

@@ -26,7 +26,7 @@ use crate::store::snapshot::load_view;
 /// Runs `raymond hosts`.
 ///
 /// # Errors
-/// [`Error`] if there is no engine, it cannot be reached, or it knows no such host.
+/// [`Error`] if no engine is named, it cannot be reached, or it does not know the host.
 pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
     let refused = |error| Error::from(runtime::Error::from(error));
     let dir =
@@ -204,7 +204,7 @@ impl WaitedHosts {
         };
         self.next_look = Instant::now() + LOOK_INTERVAL;
         let note = EngineNote::of(dir.path())?;
-        // An engine that cannot be reached is told of by whoever keeps the copy up to date.
+        // If the engine cannot be reached, the code that keeps the copy up to date says so.
         let seen = engine.hosts().unwrap_or_default();
         let is_waited_for = |host: &_| note.as_ref().is_some_and(|note| note.has_turns_at(host));
         for news in self.silent.news(&seen, is_waited_for) {
@@ -214,8 +214,8 @@ impl WaitedHosts {
     }
 }
 
-/// Says which hosts are silent now while turns of a run are there. An engine that cannot be reached was told of before, by
-/// whatever brought the copy of the run up to date.
+/// Says which hosts are silent now while they have turns of a run. If the engine cannot be reached, the update of the
+/// run's copy has already said so.
 ///
 /// # Errors
 /// [`Error`] if the note in the copy of the run cannot be read.

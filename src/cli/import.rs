@@ -26,7 +26,7 @@ const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// Runs `raymond import`.
 ///
 /// # Errors
-/// [`Error`] if the file is no workflow, or the folder cannot be made.
+/// [`Error`] if the file is not a workflow, or the folder cannot be created.
 pub(super) fn import(args: &ImportArgs) -> Result<CliExitCode, Error> {
     let path = &args.file;
     let fail = |doing, path: &Path, error| Error::Io { doing, path: path.to_owned(), error };

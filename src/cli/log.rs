@@ -137,8 +137,8 @@ pub(super) struct AwaitedTakeover {
 }
 
 impl AwaitedTakeover {
-    /// Returns whether another raymond may still take the run over that nobody supervises now. Says once that it is waited
-    /// for, and once that none came.
+    /// Returns whether another raymond may still take over a run that has lost its supervisor. Says once that it waits
+    /// for a takeover, and once that nobody took the run over.
     ///
     /// # Errors
     /// [`Error`] if the note in the copy of the run cannot be read.

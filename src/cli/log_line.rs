@@ -41,7 +41,8 @@ where
         if self.timed {
             write!(writer, "{} ", jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z"))?;
         }
-        // Further lines are indented, so that none can be taken for a message of its own. A file has a line for each.
+        // Indent further lines, so that none can be mistaken for a separate message. In a file, each message is one
+        // line.
         let (first, further) = match said.message.split_once('\n') {
             Some((first, further)) if !self.timed => (first, further),
             _ => (said.message.as_str(), ""),

@@ -121,7 +121,7 @@ impl NotificationSink for HookSink {
     }
 }
 
-/// The times that are counted, for whoever sums them up at the end.
+/// The counted times, to be summed up at the end.
 #[derive(Debug, Default, Clone)]
 pub(super) struct CountedTimes(Arc<Mutex<TimesCount>>);
 

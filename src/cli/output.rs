@@ -41,7 +41,7 @@ pub(super) fn fitted(text: &str) -> String {
     }
 }
 
-/// Prints a text for people with colours of its own; everything else in it has to be printable already.
+/// Prints a text for people that contains colours. Everything else in it must already be printable.
 ///
 /// # Errors
 /// As [`print()`].

@@ -14,7 +14,7 @@ use crate::domain::views::PersonWaitRow;
 use crate::plugin::styled::TextTone;
 use crate::runtime::observing::agent_entries::with_inbox;
 
-/// The maximum length of what is waited for, in bytes.
+/// The maximum length of the subject of a wait, in bytes.
 const MAX_SUBJECT_BYTES: usize = 400;
 
 /// Runs `raymond pending`.

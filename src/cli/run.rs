@@ -152,7 +152,7 @@ fn resume_target(
     supervise_here(options, root, prepared)
 }
 
-/// Prepares an opened run to resume under these settings, once whoever is at the terminal trusts it.
+/// Prepares an opened run to resume under these settings, once the person at the terminal trusts it.
 ///
 /// # Errors
 /// [`Error`] if it cannot be resumed.

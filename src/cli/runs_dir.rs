@@ -1,9 +1,9 @@
-//! The directory of all runs: the one that was given, else the nearest `.raymond`, as git finds its own.
+//! The directory of all runs: the given directory, or else the nearest `.raymond`, as git finds its `.git`.
 //!
 //! The search goes up from the current directory. It ends at the home directory and where another file system begins.
 //! It only finds a directory that belongs to this user: nobody else may say what this user's runs are.
 //!
-//! A folder that was given stands for the `.raymond` in it, if there is one or the folder is a workflow, unless it has
+//! A given folder stands for the `.raymond` in it if that exists or the folder is a workflow, unless the folder has
 //! runs itself.
 
 use std::os::unix::fs::MetadataExt;

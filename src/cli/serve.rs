@@ -28,10 +28,10 @@ mod run_documents;
 /// Runs `raymond serve`.
 ///
 /// # Errors
-/// [`Error`] if an agent asks for it, the address cannot be taken, or there is no key.
+/// [`Error`] if an agent asks for it, the address cannot be bound, or the user's key is not available.
 pub(super) fn serve(args: &ServeArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
-    // A directory that cannot be read is told now, and not by the page.
+    // If the directory cannot be read, report it here rather than on the page.
     newest_first(&root)?;
     let state = directories::user_state()?;
     let key = state.key()?;
@@ -94,10 +94,10 @@ const OPENERS: [&str; 2] = ["xdg-open", "open"];
 struct BrowserPage(PathBuf);
 
 impl BrowserPage {
-    /// Writes the file, and has a browser open it; `None` if there is no program for that.
+    /// Writes the file and has a browser open it. Returns `None` if no program for that is found.
     ///
     /// # Errors
-    /// The error of the system, at writing the file.
+    /// The system's error if the file cannot be written.
     fn open(folder: &Path, address: &str) -> std::io::Result<Option<Self>> {
         std::fs::create_dir_all(folder)?;
         let path = folder.join(format!("page-{}.html", std::process::id()));
@@ -126,7 +126,7 @@ fn is_started(program: &str, file: &Path) -> bool {
     command.arg(file).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     let Ok(mut child) = command.spawn() else { return false };
     let program = program.to_owned();
-    // It ends by itself, and its end is waited for, so that it does not stay behind.
+    // It ends by itself. Wait for it, so that it does not stay behind as a zombie.
     drop(std::thread::spawn(move || {
         if let Ok(status) = child.wait()
             && !status.success()

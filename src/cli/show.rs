@@ -260,7 +260,7 @@ impl AgentDetails<'_> {
         left > 0
     }
 
-    /// Returns whether a turn's end is the agent's own, and not that of another one that ended it.
+    /// Returns whether the end of a turn is the agent's own, rather than that of another agent that ended it.
     fn is_own(&self, turn: &HistoryTurn) -> bool {
         turn.end.as_ref().is_some_and(|end| end.event.agent() == Some(self.agent))
     }
@@ -322,7 +322,7 @@ fn tokens(used: &ModelUse) -> String {
     format!("{text}, {}", used.cost_usd)
 }
 
-// The agent that `raymond show` is about: the one that is named, else the only one.
+// The agent that `raymond show` displays: the named agent, or else the only agent.
 
 /// The run and the agent that the arguments name.
 #[derive(Debug, PartialEq, Eq)]
@@ -524,7 +524,7 @@ struct KeptSessions {
 }
 
 impl KeptSessions {
-    /// Looks the sessions up. One that cannot be looked up counts as kept.
+    /// Looks up the sessions. A session that cannot be looked up counts as kept.
     fn of(run: &Run, steps: &[HistoryStep]) -> Self {
         let turns = steps.iter().flat_map(|step| &step.turns);
         let sessions = turns.map(|turn| turn.session.clone());

@@ -31,7 +31,7 @@ pub enum RunTarget {
 /// Finds the workflow or the run that a target names.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is nothing of that name, [`Error::Runtime`] if it is no prompt.
+/// [`Error::Usage`] if nothing has that name, [`Error::Runtime`] if it is not a prompt.
 pub fn resolve(target: &str, root: &RunsRoot) -> Result<RunTarget, Error> {
     let path = Path::new(target);
     let run = RunId::parse(target).ok().filter(|id| root.run(id).path().is_dir());

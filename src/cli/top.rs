@@ -1,8 +1,8 @@
 //! `raymond top`: the activity of every agent of a run, on a screen that stays calm with ten thousand.
 //!
-//! It reads the journal and the transcripts and nothing else, so it works beside a live run and on one that is not
-//! locked. Pure functions make the content (`rows`, `text`); a key changes the screen's data (`keys`);
-//! only this module and the watcher of the run have side effects.
+//! It reads only the journal and the transcripts, so it works beside a live run and on a run that is not locked. Pure
+//! functions make the content (`rows`, `text`), and a key changes the screen's data (`keys`). Only this module and the
+//! watcher of the run have side effects.
 
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::Arc;
@@ -175,8 +175,8 @@ impl TopApp {
         Ok(said.to_owned())
     }
 
-    /// Makes the rows anew after a change, or once a second for the times in them. The text of a row is made when
-    /// it is drawn.
+    /// Rebuilds the rows after a change, or once a second for the times in them. The text of a row is made when it is
+    /// drawn.
     fn make(&mut self) {
         if self.made.is_none_or(|made| made.elapsed() >= REDRAW_INTERVAL) {
             let known = self.watch.known();
@@ -225,7 +225,7 @@ fn failed(error: std::io::Error) -> Error {
 /// Returns the run to look at, and the number of other locked runs.
 ///
 /// # Errors
-/// [`Error::Usage`] if there is no run at all, [`Error::Store`] if none has that name.
+/// [`Error::Usage`] if the directory has no runs, [`Error::Store`] if no run has that name.
 fn choose(root: &RunsRoot, named: &NamedRunArgs) -> Result<(RunId, usize), Error> {
     if named.run.is_some() || named.last {
         return Ok((run::chosen(named, root)?, 0));

@@ -27,7 +27,7 @@ use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::snapshot::{RunView, load_view};
 use crate::store::{files, inbox};
 
-/// Poll interval while its turn is waited for.
+/// The poll interval while waiting for the agent's turn.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// The longest time for a raymond to take an order.
@@ -210,7 +210,7 @@ impl<'a> VisitedAgent<'a> {
         Ok(if is_taken { OrderState::Taken } else { OrderState::Refused })
     }
 
-    /// Returns what becomes of an order in the inbox. One that comes too late is taken back.
+    /// Returns what becomes of an order in the inbox. Takes back an order that comes too late.
     fn foreseen(
         &self,
         name: &str,
@@ -266,7 +266,7 @@ pub(super) fn attach(args: &VisitArgs) -> Result<CliExitCode, Error> {
     visited.finish(ordered)
 }
 
-/// Gives the agent the session in which something was said; returns what the person is told.
+/// Gives the agent the session in which something was said. Returns the message for the person.
 fn attach_order(
     visited: &VisitedAgent<'_>,
     attached: AttachedSession,
@@ -315,7 +315,7 @@ fn attached(visited: &VisitedAgent<'_>) -> Result<Option<(AttachedSession, usize
     Ok(Some((attached, said.count)))
 }
 
-// `raymond edit`: a person edits the prompt that is due of an agent.
+// `raymond edit`: a person edits the pending prompt of an agent.
 
 /// The editor if the environment names none.
 const USUAL_EDITOR: &str = "vi";
@@ -343,7 +343,7 @@ pub(super) fn edit(args: &VisitArgs) -> Result<CliExitCode, Error> {
     visited.finish(ordered)
 }
 
-/// Gives the run the edited prompt; returns what the person is told.
+/// Gives the run the edited prompt. Returns the message for the person.
 fn edit_order(visited: &VisitedAgent<'_>, edit: PromptEdit) -> Result<String, Error> {
     let (agent, text) = (edit.turn.agent.clone(), edit.text.clone());
     let has_effect = |agent: &Agent| agent.asked_text(String::new()) == text;

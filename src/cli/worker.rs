@@ -23,10 +23,10 @@ use crate::store::layout::RunsRoot;
 /// Runs `raymond worker`.
 ///
 /// # Errors
-/// [`Error`] if there is no engine, it cannot be reached, or the host was declared lost.
+/// [`Error`] if no engine is named, it cannot be reached, or the host was declared lost.
 pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
     diagnostics::begin(&args.logging)?;
-    // Without a run there is no live view, but there are warnings.
+    // Without a run, the terminal shows warnings but no live view.
     let _ = diagnostics::terminal(false);
     let _served = serving(args)?;
     let connected = engine::required(&args.dir)?;

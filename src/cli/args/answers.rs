@@ -120,7 +120,7 @@ pub enum AnswerWord {
     Word(String),
 }
 
-/// The error of words that are no answers.
+/// The error for words that are not answers.
 const NOT_PAIRED: &str = "write NODE=TEXT, where NODE is the name of a question (`raymond status RUN` shows it, such as SAVE.md), or the name of a tool call that needs approval and allow, allow-always, allow-always-in-run or deny";
 
 impl AnswerArgs {

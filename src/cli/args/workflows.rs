@@ -184,10 +184,10 @@ pub enum DrawingFormat {
 }
 
 impl GraphArgs {
-    /// Returns the format that was asked for, else the one that the file's name ends in, else Mermaid.
+    /// Returns the requested format, or else the format of the file's extension, or else Mermaid.
     ///
     /// # Errors
-    /// A text that names the known formats, if the file's name ends in another one.
+    /// A text that names the known formats, if the file has another extension.
     pub fn format(&self) -> Result<DrawingFormat, String> {
         if let Some(format) = self.format {
             return Ok(format);
@@ -545,8 +545,8 @@ pub struct LivePermissions {
 }
 
 impl LivePermissions {
-    /// Returns the option that the person would have to give for a setting of a case; `None` if it is given, or is no
-    /// permission.
+    /// Returns the option that the person would have to give for a setting of a case. Returns `None` if it is given, or
+    /// if the setting is not a permission.
     pub fn missing_for(&self, setting: &CaseSetting) -> Option<String> {
         let value = setting.value.as_deref().unwrap_or_default();
         let (option, is_given) = match setting.permission()? {

@@ -251,7 +251,7 @@ impl ActionBody for BranchBody {
         load_view(root, &id)?;
         let new = id.with_suffix(&format!("-b{}", &Uuid::new_v4().simple().to_string()[..6]));
         let mut words: Vec<OsString> = vec!["branch".into(), id.as_str().into()];
-        // A value that begins with a dash is no option.
+        // A value that begins with a dash is not an option.
         words.extend([format!("--at={}", self.at).into(), "--id".into(), new.as_str().into()]);
         background::new_in_background(root, &new, &words)?;
         Ok(json!({ "run": new }))
@@ -437,7 +437,7 @@ fn check_inputs(folder: &str, inputs: &Map<String, Value>) -> Result<(), Error> 
     for (name, value) in inputs {
         check_text(&format!("inputs.{name}"), value)?;
     }
-    // A workflow that cannot be read is told by the command.
+    // If the workflow cannot be read, the command reports it.
     let declared = Workflow::open(Path::new(folder)).map(|workflow| workflow.manifest.inputs);
     let missing = declared.into_iter().flatten().find(|input| {
         let is_given = inputs.get(&input.name).is_some_and(Value::is_string);

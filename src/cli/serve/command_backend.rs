@@ -6,7 +6,7 @@
 //!
 //! The workflows that the page can start: those in trusted folders, and those of earlier runs.
 //!
-//! `raymond start` checks the trust anew: a workflow that asks for more than prompts has to be trusted as it is now.
+//! `raymond start` checks the trust again: a workflow that asks for more than prompts has to be trusted as it is now.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -160,10 +160,10 @@ fn workflow(folder: &str) -> Option<OfferedWorkflow> {
     })
 }
 
-/// The most steps that are told: the last ones.
+/// The maximum number of steps to show. The last steps are shown.
 const MAX_STEPS: usize = 300;
 
-/// The most bytes of each text.
+/// The maximum length of each text, in bytes.
 const MAX_TEXT_BYTES: usize = 16 * 1024;
 
 /// An agent with its last steps, and what it lives with.

@@ -228,7 +228,7 @@ fn content(media: &str, schema: &Schema) -> Value {
     json!({ media: { "schema": schema } })
 }
 
-/// Returns the responses: the one that has what was asked for, and the errors of these statuses.
+/// Returns the responses: the success with the requested content, and the errors with these statuses.
 fn responses(statuses: &[&str], error: &Value, description: &str, content: &Value) -> Value {
     let mut all = json!({ "200": { "description": description, "content": content } });
     for status in statuses {

@@ -179,7 +179,7 @@ fn document_of(followed: &FollowedRun<'_>) -> PageRun {
     }
 }
 
-/// Returns whether a wait is told as a question.
+/// Returns whether a wait is shown as a question.
 fn is_question(subject: &PersonWaitSubject) -> bool {
     match subject {
         PersonWaitSubject::Answer { .. } | PersonWaitSubject::Approval { .. } => true,

@@ -97,8 +97,8 @@ impl AgentDetails<'_> {
     }
 }
 
-/// Returns the outputs that the end of the step took under names: those of commands that may be repeated, and those of the
-/// bodies of `for-each`, have no note of their own step.
+/// Returns the outputs that the end of the step recorded under names. The outputs of commands that may be repeated, and
+/// of the bodies of `for-each`, have no note for their step.
 fn named_outputs(step: &HistoryStep, turn: &HistoryTurn) -> Vec<(Option<String>, ScriptOutput)> {
     let ends = step.turns.iter().filter(|other| other.id == turn.id);
     let records = ends.filter_map(|end| end.end.as_ref());

@@ -140,7 +140,7 @@ impl CaseProcess<'_> {
         self.execute(CaseChild { program, arguments, environment, limit, grace: GRACE }).await
     }
 
-    /// Returns the environment of a scripted run: a home of its own, and little else.
+    /// Returns the environment of a scripted run: a separate home, and little else.
     fn variables(&self) -> Vec<(OsString, OsString)> {
         let mut variables: Vec<(OsString, OsString)> = vec![
             ("HOME".into(), self.dir.home().into()),

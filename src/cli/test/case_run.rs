@@ -177,7 +177,7 @@ fn write(path: &PathBuf, text: &str) -> Result<(), String> {
     written.map_err(|error| format!("{}: cannot write it: {error}", path.display()))
 }
 
-// The run of a case: a process of its own, in directories of its own, and what is seen of it.
+// The run of a case: a separate process in separate directories, and what is seen of it.
 //
 // The command lines of the run of a case.
 //
@@ -238,7 +238,7 @@ pub(super) async fn attempt(
         let run = ObservedRun::default();
         return Ok(Err(FailedAttempt { fault: AttemptFault::NotBegun, why, run }.into()));
     }
-    // What git and the helpers warned of is no warning of the run.
+    // Warnings of git and the helpers are not warnings of the run.
     case.forget_complaints();
     let mut ended = case.raymond(run_arguments(loaded, &dir, live), kill_after).await?;
     match ended {
@@ -422,7 +422,7 @@ pub(super) fn refused_option(setting: &CaseSetting) -> Option<String> {
 pub(super) struct CaseReport {
     pub(super) loaded: LoadedCase,
     pub(super) duration: Duration,
-    /// The reason why there was no run to compare.
+    /// The reason why the case has no run to compare.
     pub(super) error: Option<String>,
     pub(super) mismatches: Vec<CaseMismatch>,
     pub(super) run: ObservedRun,

@@ -27,7 +27,7 @@ use crate::world::recorded_files::folder_below;
 /// The folder beside a workflow that has its cases.
 const FOLDER: &str = "tests";
 
-/// The deepest folder in which workflows are looked for, below the one that is named.
+/// The maximum depth at which workflows are searched below the named folder.
 const MAX_DEPTH: usize = 8;
 
 /// The longest file of cases, in bytes.
@@ -150,7 +150,7 @@ fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
     Ok(paths.filter(|path| path.is_file() && is_yaml(path)).collect())
 }
 
-/// Returns what is in a folder; nothing of one that is not there.
+/// Returns the entries of a folder, or none if the folder does not exist.
 fn entries(folder: &Path) -> Result<Vec<DirEntry>, Error> {
     let unreadable = |error| Error::Io { doing: "read the folder", path: folder.to_owned(), error };
     match fs::read_dir(folder) {

@@ -228,7 +228,7 @@ fn key(task: &LiveTask) -> (usize, Option<String>) {
 //
 // One live run of a case: it is run with Claude Code, and judged.
 
-/// The number of failures that are told of a case and a model in the report for CI.
+/// The maximum number of failures in the report for CI, for each case and model.
 const MAX_FAILURES: usize = 20;
 
 /// Returns the line of a run, and the lines about what does not hold.
@@ -552,7 +552,7 @@ impl LiveTerms {
         arguments
     }
 
-    /// Returns whether the budget of the case itself is the one that its run is held to.
+    /// Returns whether the run is held to the budget of the case itself.
     pub(super) fn is_own_budget(&self, settings: &[CaseSetting]) -> bool {
         own_budget(settings).is_some_and(|own| own <= self.part.run_budget())
     }

@@ -377,7 +377,7 @@ fn escaped(text: &str) -> String {
 
 // The goldens of cases: files beside a case that a text of its run has to equal.
 
-/// Returns whether an expectation that does not hold is about a golden that is written anew: the run has such a text.
+/// Returns whether a failed expectation is about a golden that is written again, because the run has such a text.
 pub(super) fn is_renewed(report: &CaseReport, mismatch: &CaseMismatch) -> bool {
     let expected = report.loaded.case.expected.iter();
     let mut own = expected.filter(|(at, _)| *at == mismatch.at);
@@ -401,7 +401,7 @@ pub(super) fn update(reports: &[CaseReport]) -> Result<(), Error> {
             if known.is_some_and(|known| known.trim_end() == text.trim_end()) {
                 continue;
             }
-            // A folder of others may have a link in the place of a golden.
+            // In somebody else's folder, a golden may be a link.
             let write = vec![(name.to_owned(), format!("{}\n", text.trim_end()))];
             let files = ScriptedFiles { write, delete: Vec::new() };
             let folder = report.loaded.beside("");

@@ -47,7 +47,7 @@ pub(super) struct ScreenContent<'run> {
     pub(super) colours: bool,
 }
 
-/// The number of lines that are no rows.
+/// The number of lines that are not rows.
 const NON_ROW_LINES: u16 = 4;
 
 /// The heads of the columns.
@@ -212,12 +212,12 @@ pub(super) struct AgentFilter {
     pub(super) kind: Option<StatusFilter>,
 }
 
-/// The families whose agents have rows of their own.
+/// The families whose agents have separate rows.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct ExpandedFamilies {
     /// The single families.
     pub(super) families: HashSet<FamilyKey>,
-    /// True for all families, so that there is no row of many.
+    /// True for all families, so that no row stands for many agents.
     pub(super) all: bool,
 }
 

@@ -44,7 +44,7 @@ pub(super) struct TopScreen {
     pub(super) view: ScreenView,
     /// The filter for the agents.
     pub(super) filter: AgentFilter,
-    /// The families whose agents have rows of their own.
+    /// The families whose agents have separate rows.
     pub(super) opened: ExpandedFamilies,
     /// The selection.
     chosen: Option<RowSelection>,
@@ -125,7 +125,7 @@ impl TopScreen {
         }
     }
 
-    /// Selects the first row, whatever it will be.
+    /// Selects the first row, even if another row becomes the first.
     pub(super) fn go_to_top(&mut self) {
         (self.chosen, self.at, self.first) = (None, 0, 0);
     }

@@ -128,7 +128,7 @@ pub(super) fn check_answerer(
 /// The variable that names another script than the workflow's, for a run that tests it.
 pub const OTHER_SCRIPT: &str = "RAYMOND_REPLIES";
 
-/// Returns the script of a run, with its path: the workflow's, or the one that the environment names.
+/// Returns the script of a run, with its path: the script that the environment names, or else the workflow's.
 fn script(scope: &WorkflowDir) -> Result<(String, String), Error> {
     if let Some(path) = std::env::var_os(OTHER_SCRIPT).map(PathBuf::from) {
         let unreadable =
@@ -170,10 +170,10 @@ pub struct SessionAttachment {
 }
 
 impl SessionAttachment {
-    /// Prepares the process for an agent of which nothing runs; `session` is the id of the branch.
+    /// Prepares the process for an agent that has nothing running. `session` is the id of the branch.
     ///
     /// # Errors
-    /// [`VisitError::NotAttachable`], or there is no Claude Code.
+    /// [`VisitError::NotAttachable`], or [`Error::NoClaude`] if Claude Code is not found.
     pub fn prepare(
         (root, user_state): (&RunsRoot, &Path),
         run: &Run,
@@ -250,11 +250,11 @@ impl SessionAttachment {
     }
 }
 
-// Checks the reply that a person gives in the place of a turn, before a run is made with it.
+// Checks the reply that a person gives instead of a turn, before a run is made with it.
 //
-// Reads the prompt that is due of an agent, from the pinned files of its run.
+// Reads the pending prompt of an agent from the pinned files of its run.
 
-/// Checks that the reply can stand in the place of the turn of its step, as the run is there.
+/// Checks that the reply can replace the turn of its step, given the state of the run there.
 ///
 /// # Errors
 /// [`BranchError::NoTurn`] if the step takes no turn there, [`BranchError::WrongReply`] if it would not be accepted.

@@ -172,7 +172,7 @@ fn hidden_changes(
     }
     let mut watcher = DataspaceWatcher::new(Dataspace::of(root).with_key(key));
     let changes = watcher.changes(&selection, &run.facts)?.changes;
-    // One that held there already is seen, though no program of the run had come to it.
+    // The branch sees a fact that already held there, even if no program of the run had reached it.
     let is_later = |change: &&FactChange| match change {
         FactChange::Asserted(fact) => fact.at > at,
         FactChange::Retracted { .. } => true,
@@ -340,7 +340,7 @@ fn has_lived(run: &Run, agent: &AgentId) -> bool {
 pub(super) struct BranchWorkflow {
     /// Its files: those of the other run, and the edited ones as they are now.
     pub(super) capture: WorkflowCapture,
-    /// The folder as it is now, if files of it are taken.
+    /// The folder as it is now, if any of its files are taken.
     pub(super) examined: Option<ExaminedFolder>,
     /// The differences of the edited files.
     pub(super) differences: Vec<String>,
@@ -418,8 +418,9 @@ impl BranchWorkflow {
     }
 }
 
-/// Returns the files that would have to be taken with the edited ones: whoever trusts a workflow trusts its files together.
-/// A prompt only talks, and may stay as it was; what was added, and what only tests read, the branch does not use.
+/// Returns the files that would have to be taken with the edited files, because a workflow's files are trusted
+/// together. A prompt only talks, so it may stay as it was. The branch does not use added files, or files that only
+/// tests read.
 fn other_changes(
     before: &WorkflowCapture,
     now: &WorkflowCapture,
@@ -462,7 +463,7 @@ pub(super) fn branched_run(
     Ok((record, run))
 }
 
-/// Returns the reply that a person gives in the place of the turn before which the run branches off.
+/// Returns the reply that a person gives instead of the turn before which the run branches off.
 fn given_reply(
     found: &FoundBranch,
     request: &BranchRequest,
@@ -508,7 +509,7 @@ pub struct BranchRequest {
     pub id: Option<RunId>,
     /// The files of the workflow that are taken as they are now, by their paths below its folder.
     pub edited: Vec<String>,
-    /// The reply of the step that it branches off before, in the place of a turn.
+    /// The reply of the step before which it branches off, instead of a turn.
     pub reply: Option<String>,
     /// True if it takes the label of the other run.
     pub takes_label: bool,

@@ -136,9 +136,8 @@ impl Builder {
         self
     }
 
-    /// Sets the time that plug-ins added after this call may take to answer; the default is two seconds. A plug-in
-    /// that does not answer in time counts as one that says
-    /// [`Proceed`](crate::domain::consult::ConsultVerdict::Proceed).
+    /// Sets the time that plug-ins added after this call may take to answer. The default is two seconds. A plug-in that
+    /// does not answer in time counts as having answered [`Proceed`](crate::domain::consult::ConsultVerdict::Proceed).
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.options.deadline = deadline;
         self
@@ -151,7 +150,7 @@ impl Builder {
         self
     }
 
-    /// Adds an observer: a plug-in that is told of every record, after it is committed.
+    /// Adds an observer: a plug-in that receives every record after it is committed.
     pub fn observer<A>(mut self, name: &str, actor: A) -> Self
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Send,
@@ -293,7 +292,7 @@ impl Builder {
         Ok(RunOutcome { run })
     }
 
-    /// Runs the target like [`Builder::run`], on this thread and with an actix system of its own.
+    /// Runs the target like [`Builder::run`], on this thread and with its own actix system.
     ///
     /// # Errors
     /// As [`Builder::run`].

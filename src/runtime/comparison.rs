@@ -117,13 +117,13 @@ pub fn compare_runs(
 }
 
 impl ComparedRun {
-    /// Returns a text with a mark in each place of the ids of the run and the one that it branched off.
+    /// Returns a text with marks instead of the ids of the run and of the run that it branched off from.
     pub fn without_ids(&self, text: &str) -> String {
         let TracedText { text, without_id } = self.marks.traced(text);
         without_id.unwrap_or(text)
     }
 
-    /// Returns the prompt and the reply of a turn, with marks in the place of the run's own paths and id.
+    /// Returns the prompt and the reply of a turn, with marks instead of the run's own paths and id.
     ///
     /// # Errors
     /// [`Error::Io`].

@@ -6,7 +6,7 @@
 //!
 //! The outcome of a run.
 //!
-//! A run that is ready to be supervised: made anew, or found again.
+//! A run that is ready to be supervised: a new run, or an existing run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -209,7 +209,7 @@ fn new_id(scope: &Path, entry: &StateName) -> RunId {
 /// Gives a new run the defaults of the inputs that it leaves out.
 ///
 /// # Errors
-/// [`Error::Inputs`] if it leaves out one that is required.
+/// [`Error::Inputs`] if it leaves out a required input.
 pub(super) fn fill(
     workflow: &Workflow,
     request: &RunRequest,

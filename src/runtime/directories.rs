@@ -44,7 +44,8 @@ pub fn user_state() -> Result<UserState, Error> {
     Ok(UserState::new(base))
 }
 
-/// Reads what the user has set in `raymond/config.yaml` in their configuration directory; nothing if there is no file.
+/// Reads what the user has set in `raymond/config.yaml` in their configuration directory. Returns an empty
+/// configuration if the file does not exist.
 ///
 /// # Errors
 /// [`Error::Io`] if it cannot be read, [`Error::Manifest`] with the place of a mistake.
@@ -64,7 +65,8 @@ pub fn user_config() -> Result<UserConfig, Error> {
         .map_err(|error| Error::Manifest { path: path.display().to_string(), error })
 }
 
-/// Returns a directory of raymond's among those of the user: in the one that a variable names, or else below their home.
+/// Returns raymond's directory among those of the user: in the directory that a variable names, or else below their
+/// home.
 fn of_user(variable: &str, below_home: &str) -> Option<PathBuf> {
     let given = std::env::var_os(variable).map(PathBuf::from).filter(|path| path.is_absolute());
     let base = given.or_else(|| std::env::home_dir().map(|home| home.join(below_home)));

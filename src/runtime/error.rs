@@ -23,7 +23,7 @@ use crate::store::trust::FolderTrust;
 /// The reasons that a run could not begin, or could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no target to run.
+    /// No target to run was given.
     #[error("nothing to run; give the builder a workflow, or a run to resume")]
     Nothing,
     /// There is no such file or folder.
@@ -32,7 +32,7 @@ pub enum Error {
         /// The path that was looked for.
         path: PathBuf,
     },
-    /// There is no actor system on this thread.
+    /// This thread has no actor system.
     #[error(
         "a run needs an actix system on this thread; await it under #[actix::main], or use Builder::run_here"
     )]
@@ -86,7 +86,7 @@ pub enum Error {
         /// The role of the path.
         what: &'static str,
     },
-    /// There is no directory for the user's own state.
+    /// No directory was found for the user's own state.
     #[error("no home directory for your key and trust; set HOME or XDG_STATE_HOME")]
     NoHome,
     /// A name that cannot be one.
@@ -103,7 +103,7 @@ pub enum Error {
         /// The text of a program, whose lines are shown; empty for a graph.
         text: String,
     },
-    /// There is no place where the run can branch off.
+    /// The run cannot branch off at the requested place.
     #[error(transparent)]
     NoBranchPoint(#[from] BranchError),
     /// The record of a branch cannot follow.
@@ -249,7 +249,7 @@ pub enum Error {
         /// The problem.
         why: String,
     },
-    /// No turn of a run has left its stream, so there are no texts to record.
+    /// No turn of a run has left its stream, so the run has no texts to record.
     #[error(
         "{}: the streams of all turns of the run {run} are missing, so there is nothing to record", .dir.display()
     )]
@@ -259,7 +259,7 @@ pub enum Error {
         /// The directory in which they should be.
         dir: PathBuf,
     },
-    /// There is no Claude Code.
+    /// Claude Code was not found.
     #[error("Claude Code was not found: no program `{program}`{}; install it (npm install -g @anthropic-ai/claude-code), name it with --claude or RAYMOND_CLAUDE, or try the workflow without Claude Code: --agent scripted", if .program.contains('/') { "" } else { " on the PATH" })]
     NoClaude {
         /// The program that was looked for.
@@ -349,7 +349,7 @@ pub(super) fn doubt(trust: &FolderTrust) -> String {
 /// The reasons that a person cannot work on an agent.
 #[derive(Debug, thiserror::Error)]
 pub enum VisitError {
-    /// An agent has no prompt that is due.
+    /// An agent has no pending prompt.
     #[error("{agent} has no pending prompt: {why}")]
     NoPromptDue {
         /// The agent.
@@ -367,7 +367,7 @@ pub enum VisitError {
     },
 }
 
-/// The advice that a start gives beside that to mend the errors.
+/// The advice that a start gives besides the advice to fix the errors.
 pub const NO_CHECK_ADVICE: &str = ", or start the workflow as it is: --no-check";
 
 /// The errors of a workflow that was not started because of them.

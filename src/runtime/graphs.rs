@@ -134,11 +134,11 @@ pub fn world_of(root: &RunsRoot, id: &RunId, settings: &Settings) -> WorkspaceEx
     world_in(root, id, settings, working_dirs(root, id, settings))
 }
 
-/// Waits for what git does where nothing else is waited for: before a run is supervised, or is hosted. That takes a thread,
-/// because the caller may itself run in a runtime.
+/// Waits for git where nothing else is pending: before a run is supervised or hosted. This needs a thread, because the
+/// caller may itself run in a runtime.
 ///
 /// # Errors
-/// The reason why it cannot be waited for.
+/// The reason why the wait failed.
 pub(super) fn waited_for<T: Send>(work: impl Future<Output = T> + Send) -> Result<T, String> {
     thread::scope(|scope| {
         let waiting = scope.spawn(|| {

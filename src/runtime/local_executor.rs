@@ -64,7 +64,7 @@ impl LocalActivityExecutor {
         Self { run, world, space, trusted, starter, ends, agent_stops, commands, watcher, warned }
     }
 
-    /// Returns the operation to perform, or refuses one that the starter of the run did not trust.
+    /// Returns the operation to perform, or refuses an operation that the starter of the run did not trust.
     fn admit<'operation>(
         &self,
         operation: &'operation Operation,
@@ -165,7 +165,7 @@ impl LocalActivityExecutor {
         self.commands.outcome(&turn.agent, commands).await
     }
 
-    /// Starts a program as a run of its own.
+    /// Starts a program as a separate run.
     async fn start_workflow(&self, turn: &TurnId, start: &WorkflowStart) -> ActivityOutcome {
         let (starter, turn, start) = (Arc::clone(&self.starter), turn.clone(), start.clone());
         let run = spawn_blocking(move || starter.start(&turn, &start)).await;
@@ -379,7 +379,7 @@ pub(super) fn not_trusted(privilege: Privilege) -> String {
     )
 }
 
-/// Executes runs in processes of their own.
+/// Executes runs in separate processes.
 pub trait RunLauncher: Debug + Send + Sync {
     /// Has another process execute a run, and returns once that holds the run, or has ended.
     ///
@@ -434,9 +434,9 @@ impl From<store::Error> for StartFailure {
     }
 }
 
-/// Starts programs as runs of their own.
+/// Starts programs as separate runs.
 pub(super) trait ProgramStarter: Debug + Send + Sync {
-    /// Starts a program as a run of its own, and returns the run. The same step starts one run.
+    /// Starts a program as a separate run, and returns the run. The same step starts only one run.
     ///
     /// # Errors
     /// The reason why it is not started.

@@ -1,7 +1,7 @@
 //! The library: a workflow, options and plug-ins go in, an outcome comes out.
 //!
-//! It connects the other modules, so that a program can do what the command line does. It knows no flags and
-//! prints nothing: plug-ins show whatever is visible.
+//! It connects the other modules, so that a program can do what the command line does. It has no flags and prints
+//! nothing: plug-ins produce all output.
 
 pub mod answerer;
 pub mod branch;

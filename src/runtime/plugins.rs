@@ -1,8 +1,8 @@
-//! The plug-ins of a run: each on a thread of its own, with a bounded mailbox.
+//! The plug-ins of a run: each on its own thread, with a bounded mailbox.
 //!
-//! The plug-ins of raymond itself share one thread. Any other plug-in has a thread of its own, so a plug-in that
-//! blocks delays nothing else. A plug-in with a full mailbox misses records; the run never waits for it. Mailboxes
-//! close when the run is over: each actor then gets a moment to deal with its records and ends by itself.
+//! The plug-ins of raymond itself share one thread. Every other plug-in has a separate thread, so a plug-in that blocks
+//! delays nothing else. A plug-in with a full mailbox misses records, and the run never waits for it. Mailboxes close
+//! when the run is over. Each actor then gets a moment to process its records, and ends by itself.
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
@@ -36,8 +36,8 @@ const MAILBOX_CAPACITY: usize = 4096;
 /// The time that the end of a run waits for a companion plug-in to deal with its records.
 const FLUSH_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The time that the end of a run waits for plug-ins that are not told of the end. A plug-in with a timer of its own
-/// does not end.
+/// The time that the end of a run waits for plug-ins that get no notice of the end. A plug-in with its own timer does
+/// not end.
 const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The plug-ins of a run.
@@ -80,7 +80,7 @@ impl Default for PlugIns {
 }
 
 impl PlugIns {
-    /// Adds a plug-in of raymond's own: it is told everything, and waited for at the end.
+    /// Adds one of raymond's own plug-ins. It receives everything, and the run waits for it at the end.
     pub fn add_own<A>(&mut self, name: &str, actor: A)
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Handler<FinishPublishing> + Send,
@@ -111,7 +111,7 @@ impl PlugIns {
         self.observe(name, options, address.recipient());
     }
 
-    /// Adds an interceptor that is waited for a moment at the end.
+    /// Adds an interceptor for which the run waits a moment at the end.
     pub fn add_companion<A>(&mut self, name: &str, options: PluginOptions, actor: A)
     where
         A: Actor<Context = Context<A>>
@@ -126,7 +126,7 @@ impl PlugIns {
         self.observe(name, options, address.recipient());
     }
 
-    /// Starts an actor on a thread of its own, and tells when it has ended.
+    /// Starts an actor on its own thread. The receiver shows when it has ended.
     fn start<A: Actor<Context = Context<A>> + Send>(
         &mut self,
         actor: A,

@@ -110,7 +110,7 @@ pub(super) struct TurnRecorder<'rules> {
     steps: PathBuf,
     working_dirs: WorkingDirs,
     runs: PathBuf,
-    /// True if prompts may have a recorded conversation before them, which is no part of them.
+    /// True if prompts may have a recorded conversation before them, which is not part of them.
     is_part_replayed: bool,
     marks: PortableMarks,
     rules: &'rules ScrubRules,
@@ -142,7 +142,8 @@ impl<'rules> TurnRecorder<'rules> {
         }
     }
 
-    /// Returns the record of a turn; `None` if there was none when the agent ended, or the state is no prompt.
+    /// Returns the record of a turn. Returns `None` if no turn was running when the agent ended, or if the state is not
+    /// a prompt.
     pub(super) fn turn(&mut self, turn: EndedTurn) -> Result<Option<RecordedTurn>, Error> {
         if !is_asked(&turn.state) {
             return Ok(None);
@@ -275,7 +276,7 @@ impl<'rules> TurnRecorder<'rules> {
     }
 }
 
-/// Returns whether a state is a prompt, a node or a role. The operations of scripts, graphs and programs are no turns.
+/// Returns whether a state is a prompt, a node or a role. The operations of scripts, graphs and programs are not turns.
 fn is_asked(state: &StateName) -> bool {
     state.is_prompt() || state.as_str().contains('#')
 }
@@ -457,8 +458,8 @@ pub fn check(dir: &Path, workflow: &Workflow) -> Result<(), Error> {
     check_workflow(dir, &read(dir)?.1, workflow)
 }
 
-/// Refuses the cassette of another workflow: one that begins with another state, or none of whose states is there.
-/// Prompts that were edited since are none.
+/// Refuses the cassette of another workflow: a workflow that begins with another state, or none of whose states exist
+/// here. A workflow whose prompts were edited since is not another workflow.
 fn check_workflow(dir: &Path, cassette: &Cassette, workflow: &Workflow) -> Result<(), Error> {
     let recorded = &cassette.header.workflow;
     let other = |why: String| Error::Cassette {

@@ -130,7 +130,7 @@ pub fn resume(
     })
 }
 
-/// Returns the run as it will be once the chosen agents live again.
+/// Returns the run as it will be once the chosen agents are retried.
 fn preview(run: &Run, selection: &RetrySelection) -> Option<Run> {
     let session = || SessionId::new("");
     let retried = retry_agents(run, selection, session).ok()?;
@@ -179,7 +179,7 @@ fn check_prompts(run: &Run, scope: &WorkflowDir) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses files with an error that the agents come to that live again.
+/// Refuses files with an error that the retried agents reach.
 fn refuse_errors_after_retry(
     run: &Run,
     live: &WorkflowDir,
@@ -190,10 +190,10 @@ fn refuse_errors_after_retry(
     refuse_errors_of_states(live, states, settings, vocabulary)
 }
 
-/// Checks that agents can live again with the workflow's files as they are now.
+/// Checks that agents can be retried with the workflow's files as they are now.
 ///
 /// # Errors
-/// [`Error`] if one cannot, or comes to an error.
+/// [`Error`] if an agent cannot, or reaches an error.
 pub fn check_retry(
     root: &RunsRoot,
     run: &Run,

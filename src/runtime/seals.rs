@@ -26,7 +26,7 @@ use crate::store::{journal, lock, pinned, turn_proofs};
 pub(super) struct SealConfirmation {
     /// The run's first session.
     pub(super) first_session: String,
-    /// The journal that needs no proof of its own.
+    /// The journal that needs no separate proof.
     pub(super) journal: Option<SealedJournal>,
     /// True if they have just confirmed everything in the directory.
     pub(super) is_new: bool,

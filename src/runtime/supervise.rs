@@ -169,7 +169,7 @@ fn facts_thread(
 ) -> Result<Option<FactThread>, Error> {
     let Some(engine) = engine else { return Ok(None) };
     match sharing::apart(|| space.pull()) {
-        // Only a program that changes a fact is told.
+        // Only a program that changes a fact gets this error.
         Ok(()) | Err(store::Error::OwnFacts { .. }) => {}
         Err(error) => return Err(error.into()),
     }
@@ -287,7 +287,7 @@ pub async fn supervised(
         sharing::apart(|| clear_up(run, &user_state, root, engine.as_ref()));
     }
     outcome.map_err(|error| match error {
-        // There is nothing to mend here: the run goes on elsewhere.
+        // Nothing has to be fixed here: the run continues elsewhere.
         error @ store::Error::TakenOver { .. } => Error::Store(error),
         error => Error::Broken { id, error },
     })

@@ -191,7 +191,7 @@ impl<'a> TrustSubject<'a> {
         let (entry, manifest) = (in_workflow(workflow.entry.as_str()), in_workflow(manifest::FILE));
         let mut pins = capture.pins();
         if let Some(program) = &workflow.program {
-            // The stored text is executed, whatever its file says now.
+            // The stored text is executed, even if its file has changed.
             files.insert(entry.clone(), program.clone());
             pins.replace(&entry, checksum(program));
         }

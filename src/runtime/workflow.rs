@@ -50,10 +50,10 @@ pub struct Workflow {
 }
 
 impl Workflow {
-    /// Opens the workflow in a folder, or the one that begins with a prompt file.
+    /// Opens the workflow in a folder, or the workflow that begins with a prompt file.
     ///
     /// # Errors
-    /// [`Error::NoWorkflow`] if there is nothing, [`Error::Workflow`] if it is no prompt, [`Error::Check`] or
+    /// [`Error::NoWorkflow`] if nothing is there, [`Error::Workflow`] if it is not a prompt, [`Error::Check`] or
     /// [`Error::Manifest`] if its `raymond.yaml` is wrong, [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self, Error> {
         if path.is_dir() {

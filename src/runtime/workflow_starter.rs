@@ -1,10 +1,10 @@
-//! Starts programs as runs of their own, for the programs of a run.
+//! Starts programs as separate runs, for the programs of a run.
 //!
-//! A started run is trusted no more than the one that starts it: it has that run's permission, or a narrower one, and
-//! its folder has to be trusted by itself. A start is repeated after a crash. It is known by its step, which the new run
-//! has in its first record, so it makes one run.
+//! A started run is trusted no more than the run that starts it: it has the same or a narrower permission, and its
+//! folder has to be trusted separately. A start is repeated after a crash. It is identified by its step, which is in
+//! the first record of the new run, so it makes only one run.
 //!
-//! The seams to further runs: who starts a program as a run of its own, and who executes it.
+//! The seams to further runs: who starts a program as a separate run, and who executes it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -58,7 +58,7 @@ pub(super) struct WorkflowStarter {
     pub(super) launcher: Option<Arc<dyn RunLauncher>>,
     /// The engine with the facts that the runs share; `None` if their directory has them alone.
     pub(super) facts: Option<Arc<dyn Engine>>,
-    /// Held while a run is made, so that two agents do not both make the last one that may be executed.
+    /// Held while a run is made, so that two agents do not both make the last run that may be executed.
     pub(super) one_at_a_time: Mutex<()>,
 }
 
@@ -139,8 +139,8 @@ impl WorkflowStarter {
         }
     }
 
-    /// Retracts the state that an earlier run of this id has published: whoever waits for the new one's must not take
-    /// it for that.
+    /// Retracts the state that an earlier run of this id has published, so that a wait for the new run's state does not
+    /// mistake it for that.
     fn forget_state(&self, id: &RunId) -> Result<(), store::Error> {
         let key = self.user_state.key()?;
         let space = sharing::facts_of(&self.root, &key, self.facts.as_ref());

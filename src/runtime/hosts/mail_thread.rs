@@ -35,7 +35,7 @@ const ANSWERS: usize = 2_000;
 /// The time between two looks at the hosts and the commands.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 
-/// The time in which a further request is waited for. A call costs the engine more than the requests that it carries.
+/// The time to wait for a further request. A call costs the engine more than the requests that it carries.
 const GATHERING_TIME: Duration = Duration::from_millis(1);
 
 /// The longest time in which requests are gathered.
@@ -52,12 +52,13 @@ const MAIL_WAIT: Duration = Duration::from_millis(500);
 pub(in crate::runtime) struct HostMailThread {
     ends: ThreadEnd,
     outgoing: Sender<Outgoing>,
-    /// The threads that are waited for at the end. The one that brings answers may be waiting for some, and changes nothing.
+    /// The threads to join at the end. The thread that brings answers is not joined: it may be waiting for some, and
+    /// changes nothing.
     threads: Vec<JoinHandle<()>>,
 }
 
 impl HostMailThread {
-    /// Starts the threads. `hosts` is told of all hosts, again and again.
+    /// Starts the threads. `hosts` repeatedly receives all hosts.
     ///
     /// # Errors
     /// [`Error::NoThread`].
@@ -119,7 +120,7 @@ impl MailSide {
         done.inspect_err(|error| tracing::debug!("{error}")).ok()
     }
 
-    /// Has requests forgotten, in a thread of its own so that no sending waits for it.
+    /// Has requests forgotten, in a separate thread so that no sending waits for it.
     fn forget(&self, forgotten: &Receiver<Vec<String>>) {
         while let Ok(keys) = forgotten.recv() {
             if self.has_ended() {
@@ -197,7 +198,7 @@ impl MailSide {
                     }
                 }
             }
-            // They are never begun, and whoever waits for them would wait for ever.
+            // These requests never begin, and their callers would wait forever.
             Err(error) => {
                 tracing::debug!("{error}");
                 for request in batch.drain(..) {
@@ -288,7 +289,7 @@ impl MailSide {
         let seen: Vec<HostSighting> = seen.into_iter().map(sighting).collect();
         // If that fails, their agents go nowhere else while the hosts could still begin something.
         self.end_lost_calls(&seen)?;
-        // Whoever is told has ended with the run.
+        // If this fails, the receiver has ended with the run.
         let _ = hosts.send(seen);
         Ok(())
     }
@@ -308,7 +309,7 @@ impl MailSide {
 
     /// Ends the calls to hosts that were declared lost. Nothing that their workers do counts any more.
     fn end_lost_calls(&self, seen: &[HostSighting]) -> Result<(), EngineError> {
-        // One that is not there any more was removed.
+        // A host that is no longer listed was removed.
         let is_over = |home: &Home| {
             let own = seen.iter().find(|host| home.host.as_ref() == Some(&host.host));
             own.is_none_or(|host| host.epoch > home.epoch || host.standing == HostStanding::Lost)
@@ -334,19 +335,19 @@ impl MailSide {
 pub(super) struct ThreadEnd(Arc<(Mutex<bool>, Condvar)>);
 
 impl ThreadEnd {
-    /// Tells the threads to end.
+    /// Asks the threads to end.
     pub(super) fn tell(&self) {
         let (is_told, wake) = &*self.0;
         *is_told.lock().unwrap_or_else(PoisonError::into_inner) = true;
         wake.notify_all();
     }
 
-    /// Returns whether the threads are told to end.
+    /// Returns whether the threads have been asked to end.
     pub(super) fn is_told(&self) -> bool {
         *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Pauses this thread, at most until it is told to end.
+    /// Pauses this thread, at most until it is asked to end.
     pub(super) fn pause(&self, longest: Duration) {
         let (is_told, wake) = &*self.0;
         let told = is_told.lock().unwrap_or_else(PoisonError::into_inner);
@@ -389,9 +390,9 @@ fn read(body: &str) -> HostAnswer {
     })
 }
 
-// Calls to hosts: a request by its key, and whoever waits for the answer.
+// Calls to hosts: a request by its key, and the caller that waits for the answer.
 //
-// A call is sent again under the same key by a supervisor that takes the run over, and gets the answer of the first one.
+// A supervisor that takes over the run sends the call again under the same key, and gets the answer to the first call.
 
 /// The kinds of requests whose names come from the run itself.
 const NAMED_ONCE: [&str; 2] = [TURN, ACTIVITY];
@@ -404,7 +405,7 @@ pub(super) const ACTIVITY: &str = "activity";
 pub(super) enum Outgoing {
     /// Send a request.
     Send(HostRequest),
-    /// Take a request back. Whoever waits for it is told that it was ended, if it was not begun.
+    /// Withdraw a request. If the host has not begun it, its caller learns that it was ended.
     Withdraw(String),
     /// Forget answered requests.
     Forget(String),
@@ -418,7 +419,7 @@ pub(super) enum Outgoing {
 #[derive(Debug)]
 struct WaitingCall {
     home: Home,
-    /// Whoever is told once the host begins it; `None` if it was told, or nobody is.
+    /// The sender of the notice that the host has begun it. `None` if the notice was sent, or nobody waits for it.
     begun: Option<oneshot::Sender<()>>,
     answer: oneshot::Sender<HostAnswer>,
 }
@@ -455,7 +456,7 @@ impl HostCalls {
         self.watched_call(key, home, work, None).await
     }
 
-    /// Asks a host for work, and waits for the answer. `begun` is told once the host begins it.
+    /// Asks a host for work, and waits for the answer. `begun` gets a notice once the host begins it.
     pub(super) async fn watched_call(
         &self,
         key: String,
@@ -507,19 +508,19 @@ impl HostCalls {
         lock(&self.asked).iter().map(home).collect()
     }
 
-    /// Returns the homes from which answers are waited for.
+    /// Returns the homes whose answers are pending.
     pub(super) fn awaited(&self) -> BTreeSet<(HostName, HostEpoch)> {
         let open = lock(&self.open);
         let homes = open.waiting.values().map(|call| &call.home);
         homes.filter_map(|home| Some((home.host.clone()?, home.epoch))).collect()
     }
 
-    /// Returns whether an answer of a host is waited for.
+    /// Returns whether a call waits for an answer from a host.
     pub(super) fn waits_for(&self, host: &HostName) -> bool {
         lock(&self.open).waiting.values().any(|call| call.home.host.as_ref() == Some(host))
     }
 
-    /// Returns whether somebody is to be told of a call that its host begins.
+    /// Returns whether a call waits for the notice that its host has begun it.
     pub(super) fn awaits_begin(&self) -> bool {
         lock(&self.open).waiting.values().any(|call| call.begun.is_some())
     }
@@ -556,8 +557,9 @@ impl HostCalls {
         self.put(Outgoing::ForgetAll);
     }
 
-    /// Gives an answer to whoever waits for it. One to something that is named once in the run is kept for whoever asks
-    /// for it: an earlier supervisor did, and this one does when it comes to it. Any other one is of no use.
+    /// Gives an answer to the caller that waits for it. If nobody waits, the answer to a request that is named once in
+    /// the run is kept: an earlier supervisor made the request, and this supervisor makes it when it gets there. Any
+    /// other answer is of no use.
     pub(super) fn answer(&self, key: &str, answer: HostAnswer) {
         let mut open = lock(&self.open);
         if let Some(call) = open.waiting.remove(key) {

@@ -221,8 +221,8 @@ impl RemoteExecutor {
         Self { calls, here, homes, performed, exchanges_work, is_stopped, commands }
     }
 
-    /// Returns the name of the next activity of a step. A step that is not recorded yet is repeated by whoever takes the
-    /// run over, with the same outcomes, so its activities come in the same order.
+    /// Returns the name of the next activity of a step. A supervisor that takes over the run repeats a step that is not
+    /// recorded yet, with the same outcomes, so its activities come in the same order.
     fn name(&self, step: &TurnId) -> String {
         let mut performed = self.performed.borrow_mut();
         let number = match performed.get(&step.agent) {
@@ -503,7 +503,7 @@ impl RemoteHosts {
         Rc::new(RemoteExecutor::new(self.calls.clone(), here, self.exchanges_work))
     }
 
-    /// Returns what the supervisor is told about the hosts; once.
+    /// Returns the supervisor's feed about the hosts. Only the first call returns it.
     pub(in crate::runtime) fn feed(&mut self) -> Option<HostFeed> {
         self.feed.take()
     }

@@ -1,6 +1,6 @@
 //! The current activity of each agent, from the run and the observed turns. Pure.
 //!
-//! It is made anew for all agents at each change, so an [`AgentEntry`] is small.
+//! It is rebuilt for all agents at each change, so an [`AgentEntry`] is small.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -57,7 +57,7 @@ pub struct MonitoredRun<'run> {
     pub held: bool,
     /// True if its turns are at hosts.
     pub is_shared: bool,
-    /// The observed turns that are due and have been begun.
+    /// The current turns that have begun, as observed.
     pub seen: &'run HashMap<AgentId, MonitoredTurn>,
     /// The current time.
     pub now: Timestamp,
@@ -244,8 +244,8 @@ fn status(
     }
 }
 
-/// Returns whether a turn has been silent for half of its idle timeout. A tool at work is no silence, so then half
-/// of the timeout for the whole turn counts. A script has no timeouts.
+/// Returns whether a turn has been silent for half of its idle timeout. A running tool does not count as silence, so
+/// then half of the timeout for the whole turn counts. A script has no timeouts.
 fn is_silent(run: &Run, agent: &Agent, seen: &MonitoredTurn, now: Timestamp) -> bool {
     if !run.settings.answerer.calls_model() {
         return false;
@@ -416,21 +416,21 @@ pub fn apply_event(run: &mut Run, event: Event) {
     let _ = apply(run, &record);
 }
 
-/// Returns a run as it stands on the disk, once it has taken the commands in its inbox, whoever executes it.
+/// Returns a run as it is on disk, with the commands in its inbox applied, regardless of which raymond executes it.
 ///
 /// # Errors
 /// [`Error::Store`] if the run or its inbox cannot be read.
 pub fn load_with_inbox(root: &RunsRoot, id: &RunId) -> Result<RunView, Error> {
     let dir = root.run(id);
-    // What is taken between the two looks is in the journal then, and changes nothing twice.
+    // A command that is taken between the two reads is in the journal by then, and does not take effect twice.
     let waiting = inbox::waiting(&dir, &directories::user_state()?.key()?)?;
     let mut view = load_view(root, id)?;
     apply_commands(&mut view.run, &dir, waiting);
     Ok(view)
 }
 
-/// Returns a run as it is once it has taken the commands in its inbox. One that somebody holds takes them soon, and an
-/// inbox that cannot be read hides nothing: in both cases the run is as its journal says.
+/// Returns a run with the commands in its inbox applied. A run that a raymond holds takes them soon, and an inbox that
+/// cannot be read hides nothing: in both cases the run is as its journal says.
 pub fn with_inbox<'run>(dir: &RunDir, run: &'run Run, held: bool) -> Cow<'run, Run> {
     let waiting = || -> Result<Vec<InboxCommand>, Error> {
         Ok(inbox::waiting(dir, &directories::user_state()?.key()?)?)

@@ -1,7 +1,7 @@
-//! The claim of a run that nobody supervises yet: unless somebody comes to, the run is left as it was before.
+//! The claim of a run without a supervisor: unless somebody starts to supervise it, the run stays as it was before.
 //!
-//! Otherwise a resume that is refused, such as one without a required plug-in, would leave a lease that runs out, and another
-//! machine would take a run over that a person has stopped, or one that has ended.
+//! Otherwise a refused resume, for example without a required plug-in, would leave a lease that runs out, and another
+//! machine would take over a run that a person has stopped, or a run that has ended.
 //!
 //! The thread that renews the lease of a run until the writer of its log does: a long log takes a while to load.
 //!
@@ -217,7 +217,7 @@ pub(super) struct LeaseKeeper {
 }
 
 impl LeaseKeeper {
-    /// Starts the thread. A lease that another raymond has taken is renewed no more; whoever writes next is told.
+    /// Starts the thread. If another raymond has taken the lease, it is no longer renewed, and the next write fails.
     pub(super) fn start(held: &HeldRun) -> Self {
         let (end, ended) = channel::<()>();
         let held = held.clone();
@@ -261,7 +261,8 @@ pub(in crate::runtime) fn until_reached<T>(
     }
 }
 
-/// Repeats a call also while the engine refuses it for a reason that a person can mend, such as a full disk, and says so once.
+/// Repeats a call also while the engine refuses it for a reason that a person can fix, such as a full disk, and says so
+/// once.
 ///
 /// # Errors
 /// Any other error: somebody else acts for the run or the host now.
@@ -283,11 +284,12 @@ pub(in crate::runtime) fn until_mended<T>(
     }
 }
 
-// Hosts that are silent: people are told of those that are waited for, and some count as lost after a while.
+// Silent hosts: raymond reports those that it waits for, and some count as lost after a while.
 //
-// The error of a call that is made again and again: people are told once, and once when it is over.
+// The error of a repeated call: raymond reports it once, and reports once that it is over.
 
-/// The number of looks after which a silence is told. A host is silent at the first ones after the engine was down.
+/// The number of looks after which a silence is reported. A host is silent at the first looks after the engine was
+/// down.
 const LOOKS_BEFORE_TOLD: u32 = 8;
 
 /// The number of looks after which a silent host may count as lost: 16 seconds. Within them a worker that could not reach the
@@ -307,7 +309,8 @@ struct HostSilence {
 pub struct SilentHosts(BTreeMap<HostName, HostSilence>);
 
 impl SilentHosts {
-    /// Notes what the hosts are now, and returns the sentences about those that are waited for, or are heard of again.
+    /// Notes the state of the hosts. Returns the sentences about silent hosts that raymond waits for, and about hosts
+    /// that respond again.
     pub fn news(
         &mut self,
         seen: &[RegisteredHost],
@@ -334,7 +337,8 @@ impl SilentHosts {
         news
     }
 
-    /// Notes that the engine could not be asked. Nobody could be heard meanwhile, so each silence has to show itself anew.
+    /// Notes that the engine could not be asked. No host could be heard in the meantime, so each silence has to be
+    /// observed again.
     pub(in crate::runtime) fn start_again(&mut self) {
         for known in self.0.values_mut() {
             known.looks = 0;
@@ -354,7 +358,7 @@ impl SilentHosts {
     }
 }
 
-/// Returns the sentence about a host that is silent while it is waited for.
+/// Returns the sentence about a host that is silent while raymond waits for it.
 fn silence(host: &RegisteredHost) -> String {
     let (name, seconds) = (&host.host, host.silent_for.as_secs());
     format!(
@@ -362,7 +366,7 @@ fn silence(host: &RegisteredHost) -> String {
     )
 }
 
-/// Returns a sentence about each host that is silent now while it is waited for.
+/// Returns a sentence about each host that is silent now while raymond waits for it.
 pub fn silences(seen: &[RegisteredHost], is_waited_for: impl Fn(&HostName) -> bool) -> Vec<String> {
     let is_silent = |host: &&RegisteredHost| {
         host.standing != HostStanding::Lost && !host.is_alive() && is_waited_for(&host.host)
@@ -370,10 +374,10 @@ pub fn silences(seen: &[RegisteredHost], is_waited_for: impl Fn(&HostName) -> bo
     seen.iter().filter(is_silent).map(silence).collect()
 }
 
-/// The number of calls in a row that have to fail before people are told.
+/// The number of consecutive calls that have to fail before raymond reports it.
 const FAILURES: u32 = 2;
 
-/// The most errors that are told of the same calls.
+/// The maximum number of errors that are reported for the same calls.
 const MOST_TOLD: usize = 3;
 
 /// The errors of a call that stand now. One call may fail by chance, such as when another program writes the same file.
@@ -383,7 +387,7 @@ pub(in crate::runtime) struct ToldError {
     sentences: (&'static str, &'static str),
     /// The number of calls in a row that failed.
     failures: u32,
-    /// The errors that people were told, until a call succeeds.
+    /// The reported errors, until a call succeeds.
     told: BTreeSet<String>,
 }
 
@@ -403,7 +407,7 @@ impl ToldError {
         }
     }
 
-    /// Returns what people are to be told now.
+    /// Returns what to report now.
     fn news(&mut self, called: Result<(), Error>) -> Option<String> {
         let (failed, mended) = self.sentences;
         let error = match called {

@@ -64,14 +64,14 @@ impl EngineMirror {
         Self { engine, root, state }
     }
 
-    /// Brings all copies up to date, and exchanges the commands of those that have not ended. Returns the runs of which there is no
-    /// copy as they are now, with the reasons: what is wrong with one of them keeps nobody from the others.
+    /// Brings all copies up to date, and exchanges the commands of runs that have not ended. Returns the runs whose
+    /// copy is not up to date, with the reasons: a problem with one run does not keep anyone from the others.
     ///
     /// # Errors
     /// [`Error`] if the engine cannot be asked.
     pub fn refresh_all(&self) -> Result<Vec<(RunId, Error)>, Error> {
         match facts_of(&self.root, &self.state.key()?, Some(&self.engine)).pull() {
-            // Who asks for facts is told.
+            // A command that asks for facts reports this.
             Ok(()) | Err(store::Error::OwnFacts { .. }) => {}
             Err(error) => return Err(error.into()),
         }
@@ -120,8 +120,8 @@ impl EngineMirror {
         Ok(turns.map(|(stem, host)| (stem.to_owned(), host)).collect())
     }
 
-    /// Brings the copies up to date of those runs that have not ended, and returns these runs; without those of which there is
-    /// no copy as they are now.
+    /// Brings the copies of runs that have not ended up to date. Returns these runs, without the runs whose copy is not
+    /// up to date.
     ///
     /// # Errors
     /// [`Error`] if the engine cannot be asked.
@@ -147,7 +147,7 @@ impl EngineMirror {
         Ok(runs.map(|run| run.run).collect())
     }
 
-    /// Takes the terms of a run over as those that were confirmed on this machine. Whoever does so has checked that it may
+    /// Adopts the terms of a run as terms that were confirmed on this machine. The caller has checked that it may
     /// supervise the run under them.
     ///
     /// # Errors
@@ -199,7 +199,7 @@ impl EngineMirror {
         refresh(&*self.engine, run, &self.root, &self.state)
     }
 
-    /// Keeps all copies up to date on a thread of its own, until the result is dropped.
+    /// Keeps all copies up to date on a separate thread, until the result is dropped.
     pub fn follow(&self) -> MirrorThread {
         let (mirror, ends) = (self.clone(), Arc::new(AtomicBool::new(false)));
         let end = Arc::clone(&ends);
@@ -385,11 +385,12 @@ impl Drop for FactThread {
     }
 }
 
-// The copy of a shared run on this machine: brought up to date for whoever reads it, checked for whoever takes it over.
+// The copy of a shared run on this machine. It is brought up to date for readers, and checked before a raymond takes
+// the run over.
 //
 // Contents in an engine, by their checksums. The engine is not believed about them.
 //
-// The terms of a run that several machines share: what another one needs to supervise it, besides its log.
+// The terms of a run that several machines share: what another machine needs to supervise it, besides its log.
 
 /// The number of lines that are read at a time.
 const PAGE: usize = 1_000;
@@ -566,7 +567,7 @@ fn blob(engine: &dyn Engine, run: &RunId, sum: &str) -> Result<Vec<u8>, Error> {
     }
 }
 
-/// Has an engine keep a content, and returns its checksum. An engine that cannot be reached is waited for.
+/// Stores a content in an engine, and returns its checksum. Waits while the engine cannot be reached.
 ///
 /// # Errors
 /// [`EngineError`] if the engine refuses.
@@ -605,10 +606,11 @@ pub(super) fn side_by_side<I: Sync, R: Send, E: Send>(
     })
 }
 
-/// Returns a content of at most `most` bytes. An engine that cannot be reached is waited for.
+/// Returns a content of at most `most` bytes. Waits while the engine cannot be reached.
 ///
 /// # Errors
-/// The reason, if the engine refuses, does not have it, has a larger one, or another one under its checksum.
+/// The reason, if the engine refuses, or if it has no such content, a larger content, or another content under the
+/// checksum.
 pub(in crate::runtime) fn fetch_content(
     engine: &dyn RunSpace,
     sum: &str,

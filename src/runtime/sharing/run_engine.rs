@@ -79,8 +79,8 @@ pub(super) fn shared_lines(lines: Vec<LogLine>) -> Vec<SharedLine> {
     lines.into_iter().map(|LogLine { seq, text }| SharedLine { seq, text }).collect()
 }
 
-/// Returns the settings of a run as they hold on this machine: a run that was started on another one has a directory of
-/// its own here, unless all machines have the same.
+/// Returns the settings of a run for this machine. A run that was started on another machine has a separate directory
+/// here, unless all machines have the same directory.
 pub(in crate::runtime) fn settings_here(
     settings: &Settings,
     held: Option<&HeldRun>,
@@ -95,7 +95,7 @@ pub(in crate::runtime) fn settings_here(
     Ok(Settings { cwd: directory(&workspace)?, ..settings.clone() })
 }
 
-/// Makes a call to an engine on a thread of its own, because calls block and may not be made on a thread of actors.
+/// Calls an engine on a separate thread, because calls block and must not be made on an actor thread.
 pub(in crate::runtime) fn apart<T: Send>(call: impl FnOnce() -> T + Send) -> T {
     std::thread::scope(|scope| match scope.spawn(call).join() {
         Ok(called) => called,
@@ -111,8 +111,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// The longest pause.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 
-/// The time in which a further line is waited for. A call costs the engine more than the lines that it carries, and the
-/// replies that come at the same moment are recorded one after the other.
+/// The time to wait for a further line. A call costs the engine more than the lines that it carries, and replies that
+/// arrive at the same moment are recorded one after the other.
 const GATHERING_TIME: Duration = Duration::from_millis(1);
 
 /// The log of a run in an engine.

@@ -17,7 +17,7 @@ use crate::runtime::sharing::run_engine::fetch_mail;
 /// The most bytes that are asked for at once.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;
 
-/// The longest time that a host is waited for.
+/// The longest time to wait for a host.
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(15);
 
 /// The longest wait between two looks for an answer.

@@ -2,7 +2,7 @@
 //!
 //! The file with the results of a join, as a turn at a host finds it.
 //!
-//! The texts of the turns that ran on this host, for whoever looks at the run.
+//! The texts of the turns that ran on this host, for viewers of the run.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -59,7 +59,7 @@ pub(super) struct HostedRunner {
 }
 
 impl HostedRunner {
-    /// Returns the runner for a run with these settings, around the one that runs the turns.
+    /// Returns the runner for a run with these settings, around the runner that runs the turns.
     pub(super) fn around(
         inner: Rc<dyn StepRunner>,
         settings: &Settings,
@@ -365,7 +365,8 @@ impl HostPlaces {
         Ok(FetchedRun { store, run, settings, exchange })
     }
 
-    /// Returns the directory of a run's agents on this host: the same one below the shared directory, or one of its own.
+    /// Returns the directory of a run's agents on this host: the same directory if it is below the shared directory, or
+    /// else a separate directory.
     fn workspace(&self, id: &RunId, settings: &Settings) -> Result<String, String> {
         let own = Path::new(&settings.cwd);
         if let Some(shared) = &settings.shared_dir

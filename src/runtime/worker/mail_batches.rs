@@ -24,7 +24,7 @@ use crate::runtime::sharing::{PageSize, fetch_mail, put_content, until_mended};
 /// The most notes of one call.
 const MOST_NOTES: usize = 200;
 
-/// The time in which a further note is waited for. A call costs the engine more than the notes that it carries.
+/// The time to wait for a further note. A call costs the engine more than the notes that it carries.
 const GATHERING_TIME: Duration = Duration::from_millis(1);
 
 /// The longest time in which notes are gathered.
@@ -121,7 +121,7 @@ fn tell_replies(
     }
 }
 
-/// Gives a reply alone. One that the engine cannot store is replaced by the reason, so that nobody waits for it.
+/// Sends a single reply. If the engine cannot store it, sends the reason instead, so that nobody waits for it.
 fn reply_alone(engine: &dyn Engine, claim: &HostClaim, reply: &HostReply) {
     let HostReply { key, .. } = reply;
     match until_mended(|| false, || engine.reply(claim, std::slice::from_ref(reply))) {
@@ -160,8 +160,8 @@ fn next_batch<N, A>(
 /// The beginning of a request that is a content of the engine.
 const STORED: &str = "{\"work\":\"stored\"";
 
-/// Fetches the body of a request that is a content of the engine. One that cannot be used stays as it is, and is refused
-/// when it is carried out.
+/// Fetches the body of a request if it is a content of the engine. If the content cannot be used, the request stays as
+/// it is, and is refused when it is carried out.
 ///
 /// # Errors
 /// [`EngineError`] if the engine cannot be reached, or refuses.
@@ -243,7 +243,7 @@ struct WorkerSide {
     mail: UnboundedSender<WorkerMail>,
     ends: Arc<AtomicBool>,
     reached: Arc<Mutex<EngineReached>>,
-    /// The reason that was told last why the engine refuses this thread.
+    /// The last reported reason why the engine refuses this thread.
     refused: RefCell<Option<String>>,
 }
 
@@ -297,7 +297,7 @@ impl RequestThreads {
             named("requests").spawn(move || side.receive()),
             named("heartbeat").spawn(move || beats.beat(&report, &counts)),
         ];
-        // One that was started ends with it if the other one was not.
+        // If only one thread was started, it ends when `own` is dropped.
         for thread in threads {
             own.threads.push(thread.map_err(Error::NoThread)?);
         }
@@ -389,7 +389,7 @@ impl WorkerSide {
                 sessions: counts.sessions.load(Ordering::Relaxed),
                 ..report.clone()
             };
-            // One that was not heard is made again at once.
+            // Repeat a failed heartbeat at once.
             if self.brought(|| self.engine.heartbeat(&self.claim, &report)).is_some() {
                 std::thread::sleep(HEARTBEAT);
             }

@@ -1,4 +1,4 @@
-//! The permissions that a host gives to runs: its own person decides them, whatever a run was started with.
+//! The permissions that a host gives to runs: its owner decides them, regardless of what a run was started with.
 //!
 //! The options of a worker.
 
@@ -21,13 +21,13 @@ pub struct HostPolicy {
     pub commands: bool,
     /// Claude Code may skip all permission checks.
     pub skip_permissions: bool,
-    /// The starter of a run may pass arguments of its own to Claude Code.
+    /// The starter of a run may pass its own arguments to Claude Code.
     pub claude_args: bool,
     /// Runs may exchange work by a git repository that their starter names.
     pub git_exchange: bool,
     /// The plug-ins of runs that are supervised here may run.
     pub plugins: bool,
-    /// The starter of a run may name another program in the place of `claude`.
+    /// The starter of a run may name another program instead of `claude`.
     pub program: bool,
 }
 
@@ -86,8 +86,8 @@ impl HostPolicy {
         of_terms.or_else(|| self.refusal_of_turn(&settings.options))
     }
 
-    /// Returns why a request of a run with these settings is not carried out here; `None` if it is. Whoever can write to
-    /// the engine can make requests that the run's own terms do not allow.
+    /// Returns why a request of a run with these settings is not carried out here, or `None` if it is. Anyone who can
+    /// write to the engine can make requests that the run's own terms do not allow.
     pub fn refusal_of(&self, work: &HostWork, settings: &Settings) -> Option<String> {
         match work {
             HostWork::Turn { input } => {

@@ -67,8 +67,8 @@ pub(super) async fn first_report(options: &WorkerOptions) -> HostReport {
     }
 }
 
-/// Takes a host into service. One that another worker served a moment ago is waited for, because that one may have ended;
-/// `None` if the wait is interrupted.
+/// Takes a host into service. If another worker served it a moment ago, this waits, because that worker may have ended.
+/// Returns `None` if the wait is interrupted.
 ///
 /// # Errors
 /// [`EngineError::HostTaken`] if the other worker is alive, or the engine cannot be asked.
@@ -103,7 +103,8 @@ pub(super) async fn take_into_service(
     Ok(None)
 }
 
-/// Has the host of a claim be given no new agents. One that is another worker's by now, or was declared lost, stays as it is.
+/// Stops giving new agents to the host of a claim. A host that belongs to another worker by now, or was declared lost,
+/// stays as it is.
 pub(super) fn drain(engine: &dyn Engine, claim: &HostClaim) -> Result<(), EngineError> {
     let seen = engine.hosts()?;
     let own = seen.iter().find(|now| now.host == claim.host && now.epoch == claim.epoch);
@@ -164,7 +165,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 /// The time before the same run is tried once more.
 const RETRY_INTERVAL: Duration = Duration::from_secs(15);
 
-/// Starts supervisors in processes of their own.
+/// Starts supervisors in separate processes.
 pub trait SupervisorLauncher: Debug + Send + Sync {
     /// Starts a raymond that takes a run over. Its copy is in `copies`.
     ///
@@ -226,7 +227,7 @@ impl Drop for AbandonedRuns {
 struct TakeoverAttempts {
     /// The last attempt for each run.
     last: HashMap<RunId, Instant>,
-    /// The reason that was told last about each run, so that it is told once.
+    /// The last reported reason for each run, so that it is reported once.
     told: HashMap<RunId, String>,
 }
 
@@ -252,7 +253,8 @@ impl TakeoverAttempts {
 }
 
 impl Takeover {
-    /// Takes over the runs that are abandoned now, not before `earliest`. One that cannot be taken over delays no other.
+    /// Takes over the runs that are abandoned now, but not before `earliest`. A run that cannot be taken over does not
+    /// delay the others.
     fn look(
         &self,
         attempts: &mut TakeoverAttempts,
@@ -272,7 +274,7 @@ impl Takeover {
         Ok(())
     }
 
-    /// Takes a run over, or gives it back if it was to go on no more.
+    /// Takes over a run, or gives it back if it is no longer running.
     ///
     /// # Errors
     /// The reason why neither is done.
@@ -368,7 +370,7 @@ impl SessionKeeper {
         Ok(KeptSession { session_id: session.clone(), manifest: sum })
     }
 
-    /// Brings a session to this host as it was kept. One that is here with all of that, or more, stays as it is.
+    /// Brings a session to this host as it was kept. A session that is here with all of that, or more, stays as it is.
     ///
     /// # Errors
     /// The reason why it cannot be continued here.

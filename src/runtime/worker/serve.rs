@@ -1,4 +1,4 @@
-//! The loop of a worker: requests in, answers out, each run in an environment of its own.
+//! The loop of a worker: requests in, answers out, each run in its own environment.
 //!
 //! The count of what a worker performs.
 //!
@@ -6,7 +6,8 @@
 //!
 //! The place of a run at a worker.
 //!
-//! The turns of a worker that cost nothing and have no answer yet. While they wait for a slot, whoever ends them tells them here.
+//! The turns of a worker that cost nothing and have no answer yet. While they wait for a slot, a request to end them
+//! reaches them here.
 //!
 //! One request at a host: carried out, and answered.
 
@@ -86,7 +87,7 @@ struct HostWorker {
 enum TurnKind {
     /// It costs nothing.
     Free,
-    /// It costs nothing, and its run was told to stop meanwhile.
+    /// It costs nothing, and its run was asked to stop in the meantime.
     Stopped,
     Other,
 }
@@ -146,7 +147,7 @@ impl HostWorker {
                     None => return Ok(()),
                 },
                 Some(()) = interrupts.recv() => {
-                    // What still runs then is taken up by the next worker of this directory.
+                    // The next worker of this directory continues what is still running then.
                     if self.is_leaving.replace(true) {
                         return Ok(());
                     }
@@ -240,7 +241,7 @@ impl HostWorker {
         match self.runs.hosted(run, &place).await {
             Ok(hosted) if hosted.has_free_turns() && place.is_stopped.get() => TurnKind::Stopped,
             Ok(hosted) if hosted.has_free_turns() => TurnKind::Free,
-            // An error is told when the turn is carried out.
+            // An error is reported when the turn is carried out.
             Ok(_) | Err(_) => TurnKind::Other,
         }
     }
@@ -323,7 +324,7 @@ impl HostWorker {
 struct WaitingTurn {
     run: RunId,
     agent: AgentId,
-    /// `None` once it was told.
+    /// `None` once the turn was ended.
     end: Option<oneshot::Sender<()>>,
 }
 
@@ -369,7 +370,7 @@ impl WaitingTurns {
 
     fn end_those(&self, is_meant: impl Fn(&WaitingTurn) -> bool) {
         for turn in self.turns.borrow_mut().values_mut().filter(|turn| is_meant(turn)) {
-            // One that has a slot by now does not listen any more.
+            // A turn that has a slot by now no longer listens.
             let _ = turn.end.take().map(|end| end.send(()));
         }
     }
@@ -388,7 +389,7 @@ impl Drop for WaitingPlace<'_> {
     }
 }
 
-/// The longest text of a file that a host gives, in bytes, whatever it is asked for.
+/// The longest text of a file that a host gives, in bytes, even if it is asked for more.
 const LONGEST_TEXT: u64 = 64 * 1024 * 1024;
 
 /// Carries out a request.
@@ -548,7 +549,7 @@ impl HostedRuns {
             .await
             .clone();
         if made.is_err() {
-            // The next request tries again: its person may have mended the reason.
+            // The next request tries again: a person may have fixed the cause by then.
             self.remove(id, slot);
         }
         made
@@ -559,7 +560,7 @@ impl HostedRuns {
 #[derive(Default)]
 pub(super) struct RunSlot {
     pub(super) run: OnceCell<Result<Rc<HostedRun>, String>>,
-    /// True if its turns were told to stop. What is asked for later, by a supervisor that goes on, gets a place of its own.
+    /// True if its turns were asked to stop. Later requests, from a supervisor that continues, get a separate place.
     pub(super) is_stopped: Cell<bool>,
     /// The number of turns and activities that are performed in it.
     pub(super) users: Cell<usize>,
@@ -584,7 +585,7 @@ pub(super) struct BusyCount<'w> {
 }
 
 impl<'w> BusyCount<'w> {
-    /// Counts one more in `busy`, until this is dropped. Then `idle` is told.
+    /// Counts one more in `busy` until this is dropped, which notifies `idle`.
     pub(super) fn new(busy: &'w AtomicU32, idle: &'w Notify) -> Self {
         busy.fetch_add(1, Ordering::Relaxed);
         Self { busy, idle }

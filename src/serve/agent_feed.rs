@@ -88,7 +88,7 @@ impl AgentFeedSource {
         true
     }
 
-    /// Reads the entries anew if there may be more; returns the place of the first new one.
+    /// Reads the entries again if there may be more. Returns the index of the first new entry.
     fn read_entries(&mut self) -> Option<usize> {
         let (turn, tail) = self.turn.as_mut()?;
         while tail.read_new().unwrap_or(false) {

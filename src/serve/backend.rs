@@ -1,6 +1,6 @@
 //! The seam between the server and the commands: what the page asks for, and who answers.
 //!
-//! The command line implements it with the code of its own commands, so that the page shows and does what they show and do.
+//! The command line implements it with the code of its commands, so that the page shows and does what they show and do.
 
 use serde_json::Value;
 
@@ -47,7 +47,7 @@ pub struct FollowedRun<'run> {
     pub started: Timestamp,
 }
 
-/// The reason why there is no answer.
+/// The reason why a command gives no answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CommandRefusal {

@@ -1,7 +1,7 @@
 //! A stream that many readers share: one source is read for all, and each event is written once.
 //!
-//! A reader that returns within the kept events gets those that it lacks; any other gets everything anew. A reader that is too
-//! slow loses its stream, and comes back with its position: it holds no memory meanwhile.
+//! A reader that returns within the kept events gets the events that it lacks. Any other reader gets everything again.
+//! A reader that is too slow loses its stream and comes back with its position, so it holds no memory in the meantime.
 //!
 //! The frames of a stream of server-sent events, and the positions in it. Pure.
 
@@ -23,8 +23,8 @@ use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::snapshot::no_such_run;
 
-/// The most events that are kept for readers that come back, and the most bytes of them: beyond that it costs less to send
-/// everything anew, which is about as much for 10,000 agents.
+/// The maximum number of events that are kept for readers that come back, and their maximum size in bytes. Beyond that
+/// it costs less to send everything again, which is about as much for 10,000 agents.
 const MAX_KEPT_EVENTS: usize = 256;
 const MAX_KEPT_BYTES: usize = 2 * 1024 * 1024;
 
@@ -57,7 +57,7 @@ pub trait FeedSource: Send {
 
 /// A stream with its readers.
 pub struct SharedFeed {
-    /// The name of this stream: another one counts anew.
+    /// The name of this stream. Another stream counts from the start.
     name: String,
     state: Mutex<FeedState>,
     wake: Condvar,
@@ -216,7 +216,7 @@ impl FeedState {
         FeedPosition { seq: self.source.seq(), number: self.number, stream: name.to_owned() }
     }
 
-    /// Passes a frame to each reader; one that has too many already loses its stream.
+    /// Passes a frame to each reader. A reader that already has too many loses its stream.
     fn pass_on(&mut self, frame: &Bytes) {
         self.readers.retain(|reader| reader.try_send(frame.clone()).is_ok());
         self.alive_at = Instant::now();
@@ -260,8 +260,8 @@ impl FeedState {
     }
 }
 
-/// The position after an event: the record of the journal up to which the reader has everything, and the event of this
-/// stream's own count. A stream that begins anew has another name.
+/// The position after an event: the record of the journal up to which the reader has everything, and the number of the
+/// event in this stream. A stream that starts over has another name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedPosition {
     /// The number of the last record; 0 for a stream that is not of a journal.
@@ -303,7 +303,7 @@ impl FeedEvent {
         Self { name, data: serde_json::to_string(content).unwrap_or_default() }
     }
 
-    /// Returns its frame. JSON has no line ends of its own, so its data is one line.
+    /// Returns its frame. Compact JSON contains no line ends, so its data is one line.
     pub fn frame(&self, position: Option<&FeedPosition>) -> Bytes {
         let id = position.map(|position| format!("id: {position}\n")).unwrap_or_default();
         format!("{id}event: {}\ndata: {}\n\n", self.name, self.data).into()
@@ -326,7 +326,7 @@ pub enum FeedSubject {
     Agent(RunId, AgentId),
 }
 
-/// The reason why there is no stream.
+/// The reason why a stream cannot be opened.
 #[derive(Debug, thiserror::Error)]
 pub enum FeedError {
     /// The run cannot be read.
@@ -389,7 +389,7 @@ impl FeedHub {
     /// Ends all streams.
     pub fn end(&self) {
         let slots: Vec<FeedSlot> = self.slots().values().cloned().collect();
-        // One that is being opened now has no readers yet.
+        // A stream that is being opened now has no readers yet.
         for slot in slots {
             if let Ok(opened) = slot.try_lock()
                 && let Some(feed) = &*opened

@@ -244,10 +244,10 @@ fn range(query: Option<&str>) -> LogRange {
 /// The number of spans that the time of a run is divided into.
 const SPANS: u32 = 60;
 
-/// The most names that are told apart; the others are one.
+/// The maximum number of names that are distinguished. The others are combined.
 const MAX_NAMES: usize = 7;
 
-/// The name of costs whose state or model is not known, and of those that are not told apart.
+/// The name of costs whose state or model is not known, and of those that are not distinguished.
 const UNKNOWN: &str = "not known";
 const OTHERS: &str = "others";
 
@@ -380,7 +380,7 @@ pub fn read(dir: &RunDir) -> Result<CostTimes, store::Error> {
     Ok(fold.finish())
 }
 
-// The server: it takes connections, and ends when it is told to.
+// The server: it accepts connections, and ends on request.
 
 /// The most connections at once.
 const MAX_CONNECTIONS: usize = 256;

@@ -239,7 +239,7 @@ pub fn bounded(value: Value, longest: usize) -> Value {
 /// The reason why a body does not fit its action.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum BodyMisfit {
-    /// It is no object.
+    /// It is not an object.
     #[error("the body of the action is not a JSON object")]
     NoObject,
     /// A field that the action needs is not there.

@@ -151,7 +151,7 @@ pub fn parameter(query: Option<&str>, name: &str) -> Option<String> {
     pairs.into_iter().find(|(one, _)| *one == name).and_then(|(_, value)| decoded(value))
 }
 
-/// Returns a text with its percent signs decoded; `None` if it is no text.
+/// Returns a percent-decoded text, or `None` if the result is not a text.
 fn decoded(text: &str) -> Option<String> {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.bytes();

@@ -35,7 +35,8 @@ use crate::store::record;
 /// The interval between two checks for changes.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
 
-/// The pause after telling changes, as a multiple of the time that it took: many agents are told less often.
+/// The pause after sending changes, as a multiple of the time that it took: the changes of many agents are sent less
+/// often.
 const PAUSE_FACTOR: u32 = 20;
 
 /// The interval at which statuses are looked at that change with time alone.
@@ -390,7 +391,7 @@ fn changes(before: &[Value], now: &[Value]) -> Vec<FeedEvent> {
 
 // The turns of a run over time: when each could begin, when it began, and when it ended.
 
-/// The most turns that are told: the last ones.
+/// The maximum number of turns that are sent. The last turns are sent.
 const MAX_TURNS: usize = 3000;
 
 /// A turn over time. It waits until it has begun, then its process starts, then the model and its tools work, in turns.

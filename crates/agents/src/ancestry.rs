@@ -1,12 +1,12 @@
 //! Finds the agent in whose turn this process runs.
 //!
-//! It checks all ancestors of this process, because a command can set the environment as it likes, and start a raymond to
-//! command below it. What it cannot see counts against the command: see `Sight`.
+//! All ancestors of this process are checked, because a command can set its environment freely and start its own
+//! raymond. What cannot be seen counts against the command: see `Sight`.
 //!
-//! Ties this process to the life of the one that started it, if that asks for it.
+//! Ties the life of this process to its parent's, if the parent asks for it.
 //!
-//! `raymond test` starts a raymond for each case. If it is killed, it cannot end them any more, so the system tells them
-//! to end, as an interrupt would. Elsewhere than on Linux they go on to their own end.
+//! `raymond test` starts a raymond for each case. If it is killed, it can no longer end them, so the system sends them
+//! a signal to end, like an interrupt. On systems other than Linux they run until they end by themselves.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -269,7 +269,7 @@ pub fn follow(owner: Option<&str>) -> bool {
         let _ = set_parent_process_death_signal(Some(Signal::TERM));
         return is_parent(owner);
     }
-    // A process further down inherits the variable, too. It has another parent, who is told.
+    // A process further down inherits the variable, too, but has another parent, which gets the signal.
     is_alive(owner)
 }
 
@@ -279,7 +279,8 @@ fn is_parent(pid: i32) -> bool {
     rustix::process::getppid().is_some_and(|parent| parent.as_raw_nonzero().get() == pid)
 }
 
-/// Returns whether a process is there, as far as the system tells; one that has only not been waited for is not.
+/// Returns whether a process exists, as far as the system reports it. A process that has ended but was not reaped does
+/// not count.
 fn is_alive(pid: i32) -> bool {
     match std::fs::read_to_string(format!("/proc/{pid}/stat")) {
         Ok(stat) => !stat.rsplit_once(')').is_some_and(|(_, rest)| rest.starts_with(" Z")),

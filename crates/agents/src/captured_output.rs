@@ -1,7 +1,7 @@
 //! Runs a program once for its output and its exit: git, a shell, python3.
-//! It leads a process group of its own, which ends with it: nothing that it started lives on. It has a
-//! time limit, and its caller can end it before. The beginning and the end of its output are kept. It
-//! bears the run's mark as a turn does, so the next raymond sweeps away any orphans of it.
+//! It leads its own process group, which ends with it, so nothing that it started outlives it. It has a time limit, and
+//! its caller can end it earlier. The beginning and the end of its output are kept. It carries the run's mark as a turn
+//! does, so the next raymond cleans up its orphans.
 //!
 //! The stderr of a process, of which only the end is kept.
 //!
@@ -96,7 +96,7 @@ impl CapturedOutput {
         self.left_out += surplus as u64;
     }
 
-    /// Returns its text, with a line in the place of an omitted part.
+    /// Returns its text; a line stands for an omitted part.
     pub fn text(&self) -> String {
         let beginning = String::from_utf8_lossy(&self.beginning);
         if self.left_out == 0 {

@@ -1,13 +1,12 @@
 //! Child processes: the one place where they are started, grouped, ended and reaped.
 //!
-//! Each child leads a process group of its own, so that a signal reaches all its descendants in that group.
-//! Descendants that have left the group are ended by [`cgroup`], [`orphans`] and [`subreaper`]. Each start is
-//! registered with the reaper of orphans, so that it does not reap a child that is waited for here. The kinds of
-//! children (Claude Code, plug-ins, hooks, programs of graphs) differ only in the [`ChildProcessSpec`] and in the time
-//! that a child is given to end.
+//! Each child leads its own process group, so that a signal reaches all its descendants in that group. [`cgroup`],
+//! [`orphans`] and [`subreaper`] end the descendants that have left it. Each start is registered with the reaper of
+//! orphans, so that it does not reap a child that this module reaps. The kinds of children (Claude Code, plug-ins,
+//! hooks, programs of graphs) differ only in the [`ChildProcessSpec`] and in the time that a child gets to end.
 //!
-//! One process is started elsewhere, by `raymond start`: the run in the background. It makes a session of its own
-//! and outlives its starter, which neither ends nor reaps it.
+//! Only one process is started elsewhere: the run in the background, by `raymond start`. It creates its own session and
+//! outlives its starter, which neither ends nor reaps it.
 
 use std::ffi::OsString;
 use std::os::unix::process::ExitStatusExt;
@@ -69,7 +68,7 @@ pub enum ChildEnvironment {
     Only(Vec<(OsString, OsString)>),
 }
 
-/// A child that leads a process group of its own.
+/// A child that leads its own process group.
 #[derive(Debug)]
 pub struct ChildProcess {
     child: Child,
@@ -82,8 +81,8 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts a child at the head of a group of its own, on the system's fast path: no code runs between fork and
-    /// exec, because that would make the cost grow with this process's memory.
+    /// Starts a child as the leader of a new group, on the system's fast path: no code runs between fork and exec,
+    /// because the cost would then grow with this process's memory.
     ///
     /// # Errors
     /// The system's error.

@@ -14,8 +14,8 @@ use super::usage_limit::UsageLimit;
 use super::{message, usage_limit};
 use crate::child::ProcessExit;
 
-/// The subtype of a turn whose answer did not match its schema again and again. The session can be resumed, so
-/// the agent can be reminded like one that answered without an object.
+/// The subtype of a turn whose answer repeatedly did not match its schema. The session can be resumed, so the agent is
+/// reminded, as it is after an answer without an object.
 const NO_OBJECT: &str = "error_max_structured_output_retries";
 
 /// Beginnings of the errors that the program lists and that are about the turn itself.
@@ -63,8 +63,8 @@ pub struct ZonedTime {
     pub zone: TimeZone,
 }
 
-/// Judges a turn that has ended by itself. `stderr` returns the end of its stderr, and is only
-/// called if there is no result.
+/// Judges a turn that has ended by itself. `stderr` returns the end of its stderr, and is called
+/// only without a result.
 pub fn judge(
     stream: &StreamParser,
     exit: ProcessExit,
@@ -138,8 +138,8 @@ fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> Tu
 }
 
 /// Returns the account's usage limit and its reset, if the limit is reached: from the structured event if there was
-/// one, and otherwise from the text, whatever the status is that it comes with. An answer that was refused for another
-/// reason, after such an event, does not count. Nor does a turn that the program ended by its own limits.
+/// one, and otherwise from the text, regardless of its status. An answer that was refused for another reason after such
+/// an event does not count. Neither does a turn that the program ended by its own limits.
 fn usage_limit(
     stream: &StreamParser,
     result: &TurnResult,

@@ -89,8 +89,8 @@ pub struct ClaudeRunner {
     /// True if an earlier raymond has begun turns of the run.
     pub(super) is_resumed: bool,
     pub(super) has_swept: Cell<bool>,
-    /// True if a turn may have had a system prompt of its own: once one had, and in a run that an earlier runtime
-    /// served.
+    /// True if a turn may have had its own system prompt: after the first turn with one, and in a run that an earlier
+    /// runtime served.
     pub(super) own_system_prompts: Cell<bool>,
 }
 
@@ -209,7 +209,7 @@ impl ClaudeRunner {
         }
     }
 
-    /// Returns the turns that were started before, whatever has become of them.
+    /// Returns the turns that were started before, regardless of their outcome.
     pub fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
     }
@@ -220,8 +220,8 @@ impl ClaudeRunner {
     }
 
     /// Returns the number of turns that may run with the available memory: the turns whose processes have grown to
-    /// their full size, and as many more as there is room for. If there is no room, the process that has waited
-    /// longest is retired. Another one is retired only if a new reading still shows no room.
+    /// their full size, and as many more as there is room for. Without any room, the process that has waited longest is
+    /// retired. The next process is retired only if a new reading still shows no room.
     pub fn fits(&self) -> usize {
         let (memory, is_new) = self.memory_probe.read();
         let Some(memory) = memory else { return usize::MAX };
@@ -349,14 +349,14 @@ pub struct EndingProcesses(RefCell<Vec<EndingProcess>>);
 #[derive(Debug)]
 struct EndingProcess {
     session: SessionId,
-    /// The agent whose next turn waits, whatever its session is.
+    /// The agent whose next turn waits, in any session.
     agent: Option<AgentId>,
     /// A channel that closes when the process has ended.
     ended: watch::Receiver<()>,
 }
 
 impl EndingProcesses {
-    /// Ends the process of a session in a task of its own. It has to be called in a `LocalSet`.
+    /// Ends the process of a session in a separate task. Must be called inside a `LocalSet`.
     pub fn end(
         &self,
         session: SessionId,

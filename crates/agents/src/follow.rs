@@ -1,14 +1,14 @@
 //! Follows a process until its turn is over.
 //!
-//! A turn is over at its `result`, not at the end of the process: processes that the agent's tools have
-//! started can hold the output open for hours. A write into the stream's file wakes the follower, and
-//! so does the end of an own child. Where the system does not report writes, the file is read again
-//! after a pause that grows while nothing comes.
+//! A turn is over at its `result`, not at the end of the process: processes that the agent's tools started can hold the
+//! output open for hours. A write to the stream's file wakes the follower, and so does the end of its child. Where the
+//! system does not report writes, the file is read again after a pause, which grows while nothing arrives.
 //!
-//! Timeouts count from the start of following: an adopted turn has its whole time again,
-//! because the time before may have passed while nobody watched.
+//! Timeouts count from the start of following. An adopted turn gets its whole time again, because
+//! the time before may have passed while nobody watched.
 //!
-//! The news for a running turn, answers to its calls and messages of people: whoever follows it writes them to its process.
+//! The news for a running turn: answers to its calls, and messages from people. Its follower writes them to its
+//! process.
 
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
@@ -54,7 +54,7 @@ pub enum FollowEnd {
     Result,
     /// The process has ended; its last output is still to be read.
     Exited(ProcessExit),
-    /// The turn was told to stop.
+    /// The turn was asked to stop.
     Stopped,
     /// A tool call waits for a person for longer than a process is kept.
     Parked,
@@ -221,7 +221,7 @@ pub enum TurnNews {
 pub struct TurnNewsSenders(RefCell<HashMap<AgentId, UnboundedSender<TurnNews>>>);
 
 impl TurnNewsSenders {
-    /// Opens the channel to the turn of an agent, in the place of that of an earlier turn.
+    /// Opens the channel to the turn of an agent, and replaces that of an earlier turn.
     pub fn open(&self, agent: &AgentId) -> UnboundedReceiver<TurnNews> {
         let (sender, receiver) = unbounded_channel();
         self.0.borrow_mut().insert(agent.clone(), sender);
@@ -297,7 +297,8 @@ impl TurnNewsChannel<'_> {
         point("approval.told");
     }
 
-    /// Sends a message to the process. One that the process has not read by the end of its turn stays for the next prompt.
+    /// Sends a message to the process. If the process has not read it by the end of its turn, it stays for the next
+    /// prompt.
     async fn send(&mut self, id: MessageId, text: &str, stream: &mut StreamParser) {
         let line = message::steering(&id, text);
         if self.stdin.is_none() || line.len() > MAX_MESSAGE_LINE {
@@ -311,7 +312,7 @@ impl TurnNewsChannel<'_> {
         point("message.sent");
     }
 
-    /// Writes a line; returns false if the process does not read it, and then it is told nothing more.
+    /// Writes a line. Returns false if the process does not read it; then nothing more is written to it.
     async fn write(&mut self, line: &str) -> bool {
         let Some(stdin) = self.stdin.as_mut() else { return false };
         let written = async {

@@ -6,9 +6,9 @@
 //!
 //! The flags and variables of a lean start: less of Claude Code is loaded, and requests are smaller. Pure.
 //!
-//! `--bare` leaves out the most, but reads no login: it needs a key in the environment. It also offers no other tools
-//! than Bash, Edit and Read, whatever `--tools` says. If it cannot be used, single switches leave out as much as
-//! possible.
+//! `--bare` leaves out the most, but does not read the login, so it needs a key in the environment. It also offers only
+//! the tools Bash, Edit and Read, regardless of `--tools`. If it cannot be used, individual switches leave out as much
+//! as possible.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -49,7 +49,7 @@ pub(super) struct WorkerLaunch<'launch> {
     pub(super) options: ProcessOptions,
     /// Its working directory.
     pub(super) working_dir: WorkingDir,
-    /// True if it may read the results of joins, whatever its working directory is.
+    /// True if it may read the results of joins, from any working directory.
     pub(super) reads_results: bool,
     /// The schema that its answers are checked against.
     pub(super) output: Option<&'launch Arc<str>>,
@@ -69,8 +69,9 @@ impl Drop for StartsAhead<'_> {
 }
 
 impl ClaudeRunner {
-    /// Makes the files of a process and starts it: on a thread of its own while others run, because
-    /// the start waits for the program to be loaded; otherwise here, because handing over takes time too.
+    /// Creates the files of a process and starts it. While other processes run, this happens on a separate thread,
+    /// because the start waits until the program is loaded. Otherwise it happens here, because a handover takes time
+    /// too.
     pub(super) async fn launch(&self, launch: WorkerLaunch<'_>) -> Result<Worker, TurnFailure> {
         let number = launch.slot.as_ref().map_or(usize::MAX, WorkerSlot::number);
         let files = ProcessFiles::named(&self.steps, &launch.name).in_slot(&self.steps, number);
@@ -121,7 +122,7 @@ impl ClaudeRunner {
             cwd: cwd.clone(),
             environment,
         };
-        // One that is started ahead serves no turn yet.
+        // A process that is started ahead does not serve a turn yet.
         let proofs = launch.agent.map(|_| self.proofs.clone()).unwrap_or_default();
         let groups = Arc::clone(&self.groups);
         let started = if self.pool.is_busy() {
@@ -192,7 +193,7 @@ impl ClaudeRunner {
                 self.pool.keep_ahead(worker, id);
                 true
             }
-            // The turn that is due will meet the same obstacle, and say so.
+            // The next turn will meet the same obstacle, and report it.
             Err(_) => false,
         }
     }

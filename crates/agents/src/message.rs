@@ -1,9 +1,9 @@
 //! The messages to a process that serves several turns: a line of JSON each. Pure.
 //!
-//! A message has a low priority, so that it can wait. Otherwise a process that has begun a turn of its own,
-//! because a background task has ended, would weave the message into that turn and answer both as one.
+//! A message has a low priority, so that it can wait. Otherwise a process that has begun a turn by itself, because a
+//! background task has ended, would mix the message into that turn and answer both as one.
 //!
-//! The program executes a message that begins with a slash word. A line feed before it makes it a text.
+//! The program executes a message that begins with a slash word. A line feed before the word makes it text.
 
 use std::borrow::Cow;
 
@@ -13,7 +13,7 @@ use raymond_model::id::MessageId;
 use raymond_model::settings::ProcessSwitch;
 
 /// The longest prompt that is sent this way, in bytes: it comes back in the stream, whose lines are
-/// limited. A longer one gets a process of its own.
+/// limited. A longer prompt gets a separate process.
 pub const MAX_PROMPT_BYTES: usize = 1024 * 1024;
 
 /// The id of the request for the cost before a process's first turn.
@@ -33,8 +33,8 @@ pub fn get_usage(id: &str) -> String {
     control_request(id, &json!({ "subtype": "get_usage", "skip_behaviors": true }))
 }
 
-/// Returns a request to send the system prompt of the process, not the one that the session has recorded. A
-/// version that records none ignores it.
+/// Returns a request to send the system prompt of the process instead of the recorded prompt of the session. A version
+/// that does not record prompts ignores the request.
 pub fn renew_system_prompt() -> String {
     let request = json!({ "subtype": "initialize", "systemPromptSnapshot": false });
     control_request(INITIALIZE, &request)

@@ -1,11 +1,10 @@
 //! A command that is run when something happens. Nobody ever waits for it.
 //!
-//! Calls are put into a bounded queue, and a thread of its own runs one after the other, each in a
-//! process group that ends with it. Failures are reported to the maker of the hook, and have no other
-//! effect. If calls come faster than the command can run, the oldest is left out: the last event of a
-//! run is the one that matters.
+//! Calls are put into a bounded queue, and a separate thread runs them one after the other, each in a process group
+//! that ends with it. Failures are reported to the creator of the hook, and have no other effect. If calls come faster
+//! than the command can run, the oldest is dropped, because the last event of a run matters most.
 //!
-//! A command bears the name of a run but of no turn, so no sweep takes it for an orphan of a turn.
+//! A command carries the name of a run but not of a turn, so no cleanup mistakes it for an orphan of a turn.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -215,7 +214,7 @@ pub struct HookCall {
 /// A failure of a command, as a message.
 #[derive(Debug, thiserror::Error)]
 pub enum HookFailure {
-    /// There is no thread for it.
+    /// Its thread could not be started.
     #[error("is never run: {0}")]
     NoThread(std::io::Error),
     /// It could not be started.

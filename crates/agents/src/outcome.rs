@@ -1,6 +1,6 @@
 //! Decides the outcome of a turn, from the end of following and the stream.
-//! A cancelled turn, or one that took too long, may still have answered; an error after the cancel is
-//! ignored. A result is no answer while background work runs that the turn waits for.
+//! A turn that was cancelled or took too long may still have answered. An error after the cancel is ignored. A result
+//! does not count as an answer while background work runs that the turn waits for.
 
 use std::fmt::Write as _;
 use std::rc::Rc;
@@ -264,14 +264,14 @@ impl ClaudeRunner {
             && *stop.borrow() == StopLevel::None
     }
 
-    /// Ends a process in a task of its own.
+    /// Ends a process in a separate task.
     pub(super) fn retire(&self, mut worker: Worker) {
         worker.note_ending();
         self.end_beside(worker, None);
     }
 
-    /// Ends a process in a task of its own. The next turn of `agent` waits for its end, and so does whoever continues
-    /// its session.
+    /// Ends a process in a separate task. The next turn of `agent` waits for its end, and so does any turn that
+    /// continues its session.
     pub(super) fn end_beside(&self, worker: Worker, agent: Option<AgentId>) {
         let (marker, stop) = (self.marker.clone(), self.stops.of_run());
         let session = worker.session.clone();

@@ -1,12 +1,11 @@
 //! Takes the partial messages of a finished turn out of its process's stream.
 //!
-//! The child has the stream open itself, so the file is changed in place: the lines that are kept move
-//! to the front of the turn's region, and the rest is cut off. Only the region of the process's last
-//! turn changes; the places of earlier turns stay as they are noted.
+//! The child has the stream open itself, so the file is changed in place: the lines that are kept move to the front of
+//! the turn's region, and the rest is cut off. Only the region of the process's last turn changes, so the noted places
+//! of earlier turns stay valid.
 //!
-//! The turn's outcome is not yet in the journal by then. So the kept lines are first written to a file
-//! of their own, a redo record: if the runtime dies in between, [`recover`] repeats the move before
-//! the turn is read again.
+//! At that time, the turn's outcome is not in the journal yet. So the kept lines are first written to a separate file
+//! as a redo record. If the runtime dies in between, [`recover`] repeats the move before the turn is read again.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, BufWriter, ErrorKind, Read, Result, Seek, SeekFrom, Write};

@@ -1,7 +1,7 @@
 //! A plug-in's process, which runs beside a run from its beginning to its end.
 //!
-//! It leads a process group of its own and uses pipes, so the end of its stdin tells it that raymond has ended, even
-//! after a crash. It bears the run's mark under its own name, not under the name of a turn, so the sweep of the turns'
+//! It leads its own process group and uses pipes, so the end of its stdin shows that raymond has ended, even after a
+//! crash. It carries the run's mark under its own name, not under the name of a turn. So the cleanup of the turns'
 //! orphans leaves it alone, and the next raymond finds it.
 
 use std::collections::BTreeMap;

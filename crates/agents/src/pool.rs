@@ -155,8 +155,8 @@ impl WorkerPool {
         self.remove(|idle| idle.number == number)
     }
 
-    /// Removes the process that has waited longest; one that was started ahead and is not promised to a turn
-    /// comes before all others.
+    /// Removes the process that has waited longest. A process that was started ahead and is not promised to a turn goes
+    /// first.
     pub fn take_oldest(&self) -> Option<Worker> {
         self.remove(|idle| idle.served.is_none() && !idle.promised)
             .or_else(|| self.remove(|idle| !idle.worker.background.has_running()))
@@ -219,9 +219,9 @@ impl WorkerPool {
     }
 }
 
-// Gets a process for a turn: an idle process, a new one, or the one that already serves it.
+// Gets a process for a turn: an idle process, a new process, or the process that already serves it.
 //
-// The files of a turn exist before its prompt is sent, so that it counts as begun from then on. If the runtime dies
+// The files of a turn exist before its prompt is sent, so the turn counts as begun from then on. If the runtime dies
 // before the process has read the prompt, the process ends by itself, because its pipe is closed.
 
 type StopReceiver = watch::Receiver<StopLevel>;
@@ -387,9 +387,8 @@ impl ClaudeRunner {
         }
     }
 
-    /// Returns whether the system prompt may differ from the one that the session began with: true from the first turn
-    /// of the run that changes it. Sending it again invalidates the API's cache, so it is sent only if a state needs
-    /// it.
+    /// Returns whether the system prompt may differ from the first one of the session: true from the first turn of the
+    /// run that changes it. Sending it again invalidates the API's cache, so it is sent only if a state needs it.
     fn has_own_system_prompt(&self, options: &TurnOptions) -> bool {
         let is_own = options.append_system_prompt.is_some() || options.system_prompt_file.is_some();
         self.own_system_prompts.set(self.own_system_prompts.get() || is_own);

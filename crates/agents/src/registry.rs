@@ -186,7 +186,8 @@ impl ProcessRegistry {
             && !found.any(|known| known.is_persons && known.supervises.is_some())
     }
 
-    /// Returns the processes that hold the lock of the user's key, as supervisors do, whatever their program is called.
+    /// Returns the processes that hold the lock of the user's key, as supervisors do, regardless of the name of their
+    /// program.
     pub(super) fn key_holders(&self) -> Vec<u32> {
         let Ok(key) = self.key_file.metadata() else { return Vec::new() };
         let inode = format!(":{}", key.ino());
@@ -271,7 +272,7 @@ fn is_locked(path: &Path) -> bool {
     }
 }
 
-/// Returns whether there is no such file, also because there is no directory for it.
+/// Returns whether the file or its directory does not exist.
 fn is_absent(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory)
 }
@@ -341,7 +342,7 @@ impl EnteredChild {
         Some(Self { path, _lock: None })
     }
 
-    /// Enters a child that is not of a turn: it acts for the one that this process acts for.
+    /// Enters a child that does not belong to a turn. It acts for the same agent as this process.
     pub(super) fn beside(pid: u32) -> Option<Self> {
         let ActiveRegistry { registry, acting } = ACTIVE.get()?;
         let stat = read_stat(pid)?;
@@ -479,8 +480,8 @@ impl ClaudeRunner {
         ended
     }
 
-    /// Gives the Claude Code processes that an earlier raymond has left the time to end: they have met the end of their
-    /// input, and may still run the hooks of a session's end. One that does not end by itself is asked to.
+    /// Gives Claude Code processes that an earlier raymond left behind time to end. They have reached the end of their
+    /// input, and may still run the hooks of a session's end. A process that does not end by itself is asked to.
     async fn wait_for_orphans(&self, is_over: impl Fn(&str) -> bool) {
         let marker = self.marker.clone();
         let mut found = spawn_blocking(move || orphans::find(&marker)).await.unwrap_or_default();

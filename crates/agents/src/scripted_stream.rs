@@ -92,7 +92,7 @@ impl ScriptedStream {
     /// Removes the streams of turns that were begun and are begun again.
     pub fn discard(steps: &Path, turns: &[TurnId]) {
         for turn in turns {
-            // If it stays, the turn is only shown as one that has begun.
+            // If the file stays, the only effect is that the turn is shown as begun.
             let _ = std::fs::remove_file(TurnFiles::of(steps, turn).stream);
         }
     }

@@ -187,10 +187,10 @@ struct SessionLine {
     is_sidechain: bool,
 }
 
-/// Returns what was said in a session that is a branch of another one.
+/// Returns what was said in a session that branched off another session.
 ///
 /// # Errors
-/// A file cannot be read. One that does not exist has no messages.
+/// A file cannot be read. A missing file counts as a file without messages.
 pub fn said(session: &Path, origin: &Path) -> std::io::Result<SaidInSession> {
     let mut known = HashSet::new();
     for_each_message(origin, |id, _| {
@@ -250,7 +250,7 @@ pub fn config_dir(
     set(CONFIG_DIR).or(inherited).or_else(home)
 }
 
-/// Returns the path at which Claude Code finds a session from a directory. A session whose id is no name of a file has none.
+/// Returns the path at which Claude Code finds a session from a directory; `None` if its id cannot be a file name.
 pub fn session_path(config_dir: &Path, cwd: &Path, session: &SessionId) -> Option<PathBuf> {
     let id = session.as_str();
     let is_name = !id.is_empty() && id.chars().all(|c| c.is_ascii_alphanumeric() || c == '-');
@@ -273,7 +273,7 @@ pub fn find_session(config_dir: &Path, cwd: &Path, session: &SessionId) -> Optio
 /// Opens the file of a session.
 ///
 /// # Errors
-/// The system's error, or that it is no plain file.
+/// The system's error, or that it is not a plain file.
 pub fn open_session(path: &Path) -> std::io::Result<File> {
     plain_file::open(path)
 }

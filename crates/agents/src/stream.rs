@@ -1,12 +1,12 @@
 //! Reads Claude Code's stream, one JSON object a line, in memory that does not grow with it. Pure.
 //!
-//! It reads tolerantly: unknown events and fields are skipped, a line that is not JSON is remembered for the error
-//! message, and bytes that are not UTF-8 are replaced. Only one line is held at a time, and its length is limited. Of a
-//! longer line only the short members count. If it is the result and lacks the answer, that is an error, which is
-//! reported once. The costs in it and in the lines after it count.
+//! It reads tolerantly: unknown events and fields are skipped, a line that is not JSON is kept for the error message,
+//! and bytes that are not UTF-8 are replaced. Only one line is held at a time, and its length is limited. Only the
+//! short members of a longer line count. If that line is the result and lacks the answer, the error is reported once.
+//! The costs in it and in the lines after it count.
 //!
 //! All readers of the stream share `line` and `line_assembler`: [`StreamParser`] for the outcome of a turn,
-//! [`activity`] for the view of one that runs, and the [transcript](super::turn_transcript) of one that has run.
+//! [`activity`] for the view of a running turn, and the [transcript](super::turn_transcript) of a finished turn.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -165,7 +165,7 @@ impl StreamParser {
         Self { background_work: work, background: tasks, ..self }
     }
 
-    /// Returns the rest of the turn after its last result; `None` while there is no result.
+    /// Returns the rest of the turn after its last result; `None` before the first result.
     pub fn remainder(&self) -> Option<TurnRemainder> {
         let result = self.result.as_ref();
         result.map(|_| match self.answer {
@@ -433,7 +433,7 @@ impl TurnActivity {
         self.ended = self.has_answered && remainder == TurnRemainder::Nothing;
     }
 
-    /// Shows a message while it is written; the whole of it follows later in a line of its own.
+    /// Shows a message while it is written. The whole message follows later in a separate line.
     fn partial(&mut self, event: &StreamLine<'_>) {
         let Some(part) = get::<PartialEvent<'_>>(event.event) else { return };
         match &*part.kind {

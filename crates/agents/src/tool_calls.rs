@@ -138,13 +138,13 @@ fn kind(tool: &str) -> ToolKind {
 /// The bytes before the end of a turn's output in which its result is looked for.
 const TAIL_BYTES: u64 = 64 * 1024;
 
-/// The most bytes that are read for a run, so that a long one is told soon, too.
+/// The most bytes that are read for a run, so that the result for a long run comes soon, too.
 const MAX_BYTES: u64 = 128 * 1024 * 1024;
 
 /// The turns that one process served: the places in its stream where they begin, and their indices.
 type ServedTurns = Vec<(u64, usize)>;
 
-/// Returns the time that the model took of each turn, in milliseconds; `None` where it is not told.
+/// Returns the time that the model took in each turn, in milliseconds; `None` if it is not known.
 pub fn read(steps: &Path, turns: &[TurnId]) -> Vec<Option<u64>> {
     let mut processes: HashMap<String, ServedTurns> = HashMap::new();
     for (index, turn) in turns.iter().enumerate() {

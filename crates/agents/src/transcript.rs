@@ -77,18 +77,18 @@ impl TurnFiles {
         }
     }
 
-    /// Marks the turn as one that the disk had no room to record.
+    /// Marks the turn as not recorded because the disk had no room.
     pub fn mark_unkept(&self) {
         // Without the mark only the estimate of the turn's cost is missing.
         let _ = File::options().create(true).append(true).mode(0o600).open(&self.unkept);
     }
 
-    /// Returns whether the turn is marked as one that the disk had no room to record.
+    /// Returns whether the turn is marked as not recorded because the disk had no room.
     pub fn is_marked_unkept(&self) -> bool {
         self.unkept.exists()
     }
 
-    /// Returns whether the turn was begun before, whatever has become of it.
+    /// Returns whether the turn was begun before, regardless of its outcome.
     pub fn are_there(&self) -> bool {
         plain_file::is_there(&self.stream) || plain_file::is_there(&self.turn_offset)
     }
@@ -121,8 +121,8 @@ impl TurnFiles {
         written.map_err(|error| (self.turn_offset.clone(), error))
     }
 
-    /// Returns the turn's offset, if it is no process's first turn. A file that was not written to its end
-    /// is ignored: the turn had not been asked yet.
+    /// Returns the turn's offset, unless it is the first turn of a process. An incomplete file is ignored, because the
+    /// turn's prompt had not been sent yet.
     pub fn turn_offset(&self) -> Option<TurnOffset> {
         serde_json::from_slice(&self.read_turn_offset()?).ok()
     }
@@ -195,7 +195,7 @@ impl ProcessFiles {
         })
     }
 
-    /// Makes the stream. Anything at its path that is no plain file was not made by raymond and is removed; a
+    /// Creates the stream. Anything at its path that is not a plain file was not created by raymond and is removed. A
     /// plain file is the stream of a turn that was begun.
     fn create_stream(&self) -> std::io::Result<File> {
         let found = self.stream.symlink_metadata();
@@ -237,7 +237,7 @@ pub enum Error {
 }
 
 impl StreamFollower {
-    /// Follows a stream from a position; one that does not exist yet is empty.
+    /// Follows a stream from a position. A stream that does not exist yet counts as empty.
     ///
     /// # Errors
     /// The system's error.

@@ -1,13 +1,13 @@
 //! A turn's part of a stream, line by line, and the messages in it.
 //!
-//! A process that stays writes all its turns into one stream. The start of each further turn stands in a file of
-//! its own; a turn ends when nothing more will come of it after its result. A process that was given its prompt as
-//! a file had one turn only, and all its output belongs to that turn.
+//! A process that stays writes all its turns into one stream. The start of each further turn is in a separate file. A
+//! turn ends when nothing more can follow its result. A process that got its prompt as a file had only one turn, and
+//! all its output belongs to that turn.
 //!
 //! The files that a turn changed with Claude Code's own tools for files, read from its stream.
 //!
-//! A call counts when its answer says that it was done. The changes of other tools, such as commands, are not in the
-//! stream; commands are counted.
+//! A call counts when its answer reports that it was done. The changes of other tools, such as commands, are not in the
+//! stream, but commands are counted.
 
 use std::fs::File;
 use std::io;
@@ -126,7 +126,7 @@ impl TurnTranscript {
         })?;
         let approvals = self.read.as_ref().map(|read| &read.approvals);
         found.calls = calls.finish(|id| approvals.is_some_and(|calls| calls.is_unanswered(id)));
-        // Of several results, the one that was judged is the answer.
+        // Of several results, the judged result is the answer.
         let judged = self.read.and_then(|read| read.result);
         let (judged, structured) = judged.map_or((None, None), |one| (one.text, one.structured));
         found.answer = judged.or(found.answer).or(written);

@@ -1,8 +1,8 @@
 //! The account's usage limit, as Claude Code words it, and the moment at which it resets. Pure.
 //!
-//! The program reports it in prose, in its own zone, and in another way every few versions. So the text
-//! is cut into words, one of the known openings must be among them, and only the words after it are read
-//! as a time: an answer that merely talks about limits must not park a run.
+//! The program reports it in prose, in its own zone, and in another way every few versions. So the text is cut into
+//! words. One of the known openings must be among them, and only the words after that opening are read as a time,
+//! because an answer that merely talks about limits must not park a run.
 
 use std::time::Duration;
 

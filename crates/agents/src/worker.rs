@@ -90,7 +90,7 @@ pub struct Worker {
 pub struct WriteTimeouts {
     /// The maximum time.
     pub longest: Duration,
-    /// The time from the moment that the run is told to stop.
+    /// The time from the moment that the run is asked to stop.
     pub grace: Duration,
 }
 
@@ -145,8 +145,8 @@ impl Worker {
         })
     }
 
-    /// Writes to its stdin; returns false if that fails, because it has ended or does not read.
-    /// Returns before all is written when the run is told to stop.
+    /// Writes to its stdin. Returns false if that fails because it has ended or does not read.
+    /// Returns early if the run is asked to stop.
     pub async fn write(
         &mut self,
         text: &str,
@@ -171,7 +171,7 @@ impl Worker {
         written
     }
 
-    /// Writes to its stdin even if it was told to stop; returns false if that fails or takes too long.
+    /// Writes to its stdin even if it was asked to stop. Returns false if that fails or takes too long.
     pub async fn command(&mut self, text: &str, longest: Duration) -> bool {
         let Some(stdin) = &mut self.stdin else { return false };
         let written = async {
@@ -583,8 +583,8 @@ impl WorkerProcess {
         }
     }
 
-    /// Ends its whole group: waits for its own end if there is time, then asks, then kills. The waits are cut short
-    /// when the run is told to stop now.
+    /// Ends its whole group: waits until it ends by itself if there is time, then asks, then kills. The waits are cut
+    /// short when the run is asked to stop now.
     pub async fn end(&mut self, stop: &watch::Receiver<StopLevel>, how: ShutdownMode) {
         let Some(group) = self.group() else { return };
         let has_ended = how == ShutdownMode::Patiently && self.ends_within(END_TIMEOUT, stop).await;
@@ -598,7 +598,7 @@ impl WorkerProcess {
         }
     }
 
-    /// Returns whether it ends within some time; does not wait if it is told to end at once.
+    /// Returns whether it ends within some time; does not wait if it has to end at once.
     async fn ends_within(&mut self, time: Duration, stop: &watch::Receiver<StopLevel>) -> bool {
         let mut stop = stop.clone();
         tokio::select! {
@@ -608,7 +608,7 @@ impl WorkerProcess {
     }
 }
 
-/// The urgency with which a running turn is told to stop.
+/// The urgency with which a running turn is asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
     /// The turn is not told to stop.
@@ -674,7 +674,7 @@ impl CancellationTokens {
     }
 }
 
-/// Waits until the turn is told to stop now or soon; for ever, if the sender is gone.
+/// Waits until the turn is asked to stop now or soon; forever, if the sender is gone.
 pub async fn stopped(stop: &mut watch::Receiver<StopLevel>) {
     if stop.wait_for(|&level| level > StopLevel::Patiently).await.is_err() {
         std::future::pending::<()>().await;

@@ -176,8 +176,8 @@ impl WorkingDirs {
 
 // The clone of a run's exchange at a host: the repository of its agents, and the directory that reaches the exchange.
 //
-// Agents can write the configuration of their repository, which can name programs. So git is told another directory,
-// which only raymond writes, when it reaches the exchange; only the objects are those of the repository.
+// Agents can write the configuration of their repository, which can name programs. So when git reaches the exchange, it
+// gets another directory, which only raymond writes. Only the objects are those of the repository.
 
 /// The clone of a run's exchange at a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -224,7 +224,7 @@ impl ExchangeCopy {
     }
 }
 
-/// Returns the path beside another one that no run has, because the name of none has this sign.
+/// Returns a path beside another path. No run has this path, because no run's name contains this sign.
 fn beside(path: &Path, what: &str) -> PathBuf {
     let mut path = path.as_os_str().to_owned();
     path.push("~");

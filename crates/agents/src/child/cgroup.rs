@@ -1,12 +1,12 @@
-//! Control groups: each process of a turn is in one of its own with all that it starts, wherever that is possible.
+//! Control groups: where possible, each process of a turn is in a separate group, with everything that it starts.
 //!
-//! A process leaves its control group only by being moved, not by a session of its own or by clearing its environment.
-//! So the group holds exactly the processes of the turn's tools, also after raymond was killed. It needs cgroup v2,
-//! and the right to make groups below the group of this process. Otherwise [`subreaper`](super::orphans) is used.
+//! A process leaves its control group only if it is moved, not by starting a new session or clearing its environment.
+//! So the group holds exactly the processes of the turn's tools, even after raymond was killed. This needs cgroup v2
+//! and the right to create groups below the group of this process. Otherwise [`subreaper`](super::orphans) is used.
 //!
-//! The groups of a run are inside a group whose name holds the identity of the directory of runs, not its path. Its
-//! path is noted beside the streams, because the next raymond may itself be in another group. The group of a process
-//! that used no tools serves the next one, because to make and remove a group takes longer than the rest of a start.
+//! The groups of a run are inside a group that is named after the identity of the directory of runs, not its path. Its
+//! path is noted beside the streams, because the next raymond may itself be in another group. If a process used no
+//! tools, the next process gets its group, because creating and removing a group takes longer than the rest of a start.
 
 use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
@@ -78,8 +78,8 @@ impl RunGroups {
         }
     }
 
-    /// Puts a process that was just started into a group of its own, with all that it starts; returns the group, if
-    /// there can be one. The first one after a while may take the system tens of milliseconds.
+    /// Puts a process that was just started, and everything that it starts, into a separate group. Returns the group,
+    /// if there can be one. After a while without a move, the system may take tens of milliseconds for the first.
     pub fn put(self: &Arc<Self>, started: ProcessGroup) -> Option<ProcessCgroup> {
         if self.is_refused.load(Ordering::Relaxed) {
             return None;
@@ -168,8 +168,8 @@ impl RunGroups {
     }
 }
 
-/// Moves this process to the group that it is in, on a thread of its own. The system delays the first move after a while
-/// by 10 to 20 ms; so the delay is over when the first process of a run starts.
+/// Moves this process to the group that it is already in, on a separate thread. After a while without a move, the
+/// system delays the first by 10 to 20 ms. This way, the delay is over when the first process of a run starts.
 pub fn prepare_moves() {
     if !may_use_cgroups() {
         return;

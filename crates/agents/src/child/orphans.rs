@@ -1,8 +1,9 @@
 //! Finds processes of a run by the mark in their environment.
 //!
-//! A shell tool starts commands in sessions of their own, out of reach of a signal to the group, and
-//! a raymond that died leaves running turns behind: both still carry the run's mark. A process is
-//! identified by that mark, its id and its start time. Without `/proc` none is found.
+//! A shell tool starts commands in separate sessions, where a signal to the group does not reach
+//! them, and a raymond that died leaves running turns behind. Both still carry the run's mark. A
+//! process is identified by that mark, its id and its start time. Without `/proc`, no process is
+//! found.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -185,26 +186,26 @@ pub(crate) fn read_stat(pid: u32) -> Option<ProcessStat> {
     })
 }
 
-// Ends the orphans of a run: processes in sessions of their own, whatever their environment.
+// Ends the orphans of a run: processes in separate sessions, regardless of their environment.
 //
 // A tool can start a process that leaves the group and the session of its turn and clears its environment. When its
 // parent ends, the system gives it to the nearest ancestor that takes orphans, and raymond makes itself one
 // (`PR_SET_CHILD_SUBREAPER`). A separate keeper for each process would be one more program to start, would stand
-// between raymond and the exit code, and would have to outlive raymond. Without keepers it is not known which turn
-// has started an orphan. So an orphan is ended as soon as no older process of a turn lives, because only an older one
-// could have started it, and at the latest with the run. Where control groups can be written,
-// [`cgroup`](super::cgroup) ends it together with its process.
+// between raymond and the exit code, and would have to outlive raymond. Without keepers, raymond does not know which
+// turn started an orphan. Only an older process can have started it, so it is ended once no older process of a turn is
+// left, and at the latest with the run. Where control groups can be written, [`cgroup`](super::cgroup) ends it together
+// with its process.
 //
-// Processes with the mark of a plug-in or of another run are left alone, and so is a run in the background.
-// An orphan has no other parent, so raymond has to wait for it too. Processes that raymond has started itself are
-// waited for where they were started, so each start is noted, and none can be taken for an orphan in between.
+// Processes with the mark of a plug-in or of another run are left alone, and so is a run in the background. An orphan
+// has no other parent, so raymond has to reap it too. Processes that raymond started itself are reaped where they were
+// started. So each start is noted, and such a process is never mistaken for an orphan in between.
 //
 // Orphans of a process that an earlier raymond had started are not found: they were given to another ancestor.
 
 /// The pause between two looks for orphans that have ended.
 const REAP_INTERVAL: Duration = Duration::from_secs(1);
 
-/// The pause after a look that was only for a process that is waited for elsewhere.
+/// The pause after a look that only found a process that other code reaps.
 const REAP_INTERVAL_BESIDE_OTHERS: Duration = Duration::from_secs(15);
 
 static TAKES_ORPHANS: AtomicBool = AtomicBool::new(false);
@@ -245,8 +246,8 @@ pub fn take_orphans() {
     }
 }
 
-/// Starts a process, and notes that it is no orphan, even if it has ended by then, because the caller still waits for
-/// its exit code.
+/// Starts a process, and notes that it is not an orphan. This holds even if it has ended by then, because the caller
+/// still needs its exit code.
 ///
 /// # Errors
 /// The error of `start`.
@@ -287,7 +288,7 @@ pub async fn reap_orphans() {
         let mut pause = REAP_INTERVAL;
         if has_ended_child() {
             drop(tokio::task::spawn_blocking(find_orphans).await);
-            // What is left is waited for elsewhere, such as an idle process that has died. It would be seen each time.
+            // Other code reaps what is left, such as an idle process that has died. Each look would see it again.
             if has_ended_child() {
                 pause = REAP_INTERVAL_BESIDE_OTHERS;
             }
@@ -296,7 +297,7 @@ pub async fn reap_orphans() {
     }
 }
 
-/// Returns whether a child has ended and was not waited for: an orphan, or one that is about to be waited for.
+/// Returns whether a child has ended and was not reaped: an orphan, or a child that other code is about to reap.
 fn has_ended_child() -> bool {
     let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     rustix::process::waitid(WaitId::All, look).is_ok_and(|ended| ended.is_some())

@@ -2,10 +2,10 @@
 //!
 //! They are its last text, and the hooks that stopped it or kept it open.
 //!
-//! The messages of people that a running turn has been sent, and those that it has read. Pure.
+//! The messages from people that were sent to a running turn, and those that it has read. Pure.
 //!
-//! The program repeats a message when it reads it: before its next request, or, if the turn has no further one, in a turn of
-//! its own after the result. So a turn is not over while a message is on its way.
+//! The program repeats a message when it reads it: before its next request, or in a separate turn after the result if
+//! the turn has no further request. So a turn is not over while a message is on its way.
 
 use crate::stream::line::{StreamLine, get, text};
 use crate::stream::{TurnResult, excerpt};
@@ -52,7 +52,7 @@ impl AnswerTraces {
         self.kept_open.as_deref().filter(|_| self.is_kept_open)
     }
 
-    /// Returns what people should know about the turn, whatever its outcome is.
+    /// Returns what people should know about the turn, regardless of its outcome.
     pub fn notices(&self) -> &[String] {
         &self.notices
     }
@@ -69,8 +69,8 @@ impl AnswerTraces {
         self.synthetic = written;
     }
 
-    /// Takes a tool call of the model: what it has said before was no answer, unless it requests a transition and a Stop
-    /// hook kept the turn from ending with it.
+    /// Takes a tool call of the model. Its earlier text was not the answer, unless that text requests a transition and
+    /// a Stop hook kept the turn from ending with it.
     pub(super) fn called_tool(&mut self) {
         self.is_kept_open = false;
         let was_an_end = self.kept_open.is_some();
@@ -110,7 +110,7 @@ impl AnswerTraces {
         }
     }
 
-    /// Takes the change to another model, which people are told.
+    /// Takes the change to another model, and notes it for people.
     pub(super) fn changed_model(&mut self, event: &StreamLine<'_>) {
         let model = |field| text(field).unwrap_or_else(|| "another model".to_owned());
         let why = text(event.content).map(|why| format!(": {}", excerpt(&why))).unwrap_or_default();

@@ -466,8 +466,8 @@ impl RefusedTools {
         }
     }
 
-    /// Takes in the refusals that a result names. All results of the turn count. A call that only nobody has answered
-    /// `is_unanswered`, and is no refusal.
+    /// Takes the refusals that a result names. All results of the turn count. A call that nobody has answered
+    /// `is_unanswered`, and does not count as a refusal.
     pub(super) fn result(&mut self, event: &StreamLine<'_>, is_unanswered: impl Fn(&str) -> bool) {
         self.has_result = true;
         let denials: Vec<PermissionDenial<'_>> = get(event.permission_denials).unwrap_or_default();

@@ -1,12 +1,12 @@
 //! The background tasks of a process, and the moment at which a turn is complete. Pure.
 //!
-//! Sub-agents and commands may continue after the result of a turn. When one ends, Claude Code begins a
-//! turn of its own to tell the model, with a result of its own. So a turn is over when it has a
-//! result, no task runs, and no such turn is due.
+//! Sub-agents and commands may continue after the result of a turn. When one ends, Claude Code begins a separate turn
+//! to tell the model, with a separate result. So a turn is over when it has a result, no task runs, and no such turn is
+//! pending.
 //!
-//! Newer versions report all running tasks at each change, older ones only each start and end. In
-//! every version the session is `running` while turns are due, if it was asked to report its state;
-//! and each turn begins with an `init`.
+//! Newer versions report all running tasks at each change, older versions only each start and end.
+//! In every version, a session that was asked to report its state is `running` while turns are
+//! pending, and each turn begins with an `init`.
 
 use serde::Deserialize;
 
@@ -69,7 +69,7 @@ pub enum TurnRemainder {
 }
 
 impl TurnRemainder {
-    /// Returns the rest of a turn that these messages were sent to: one that was not read announces a further turn.
+    /// Returns the rest of a turn that these messages were sent to. An unread message announces a further turn.
     pub(super) fn with_messages(self, messages: &SteeringMessages) -> Self {
         if self == Self::Nothing && messages.are_on_the_way() { Self::Announced } else { self }
     }

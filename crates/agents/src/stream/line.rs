@@ -114,7 +114,7 @@ pub(crate) struct StreamLine<'line> {
 }
 
 impl<'line> StreamLine<'line> {
-    /// Reads a line; `None` if it is no event.
+    /// Reads a line; `None` if it is not an event.
     pub(crate) fn parse(line: &'line str) -> Option<Self> {
         serde_json::from_str(line).ok()
     }
@@ -162,7 +162,7 @@ impl<'line> StreamLine<'line> {
     }
 }
 
-/// The content of a message, whatever its form is.
+/// The content of a message, in any form.
 #[derive(Deserialize)]
 struct MessageContent<'line> {
     #[serde(borrow, default)]
@@ -348,7 +348,7 @@ pub(crate) struct RateLimit<'line> {
 /// The kind of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LineKind {
-    /// A message of the model, or a part of one that is whole.
+    /// A message of the model, or a complete part of a message.
     Assistant,
     /// A message to the model, such as the prompt or a tool's answer.
     User,
@@ -406,7 +406,7 @@ pub(crate) const PARTIAL: &str = "stream_event";
 
 // A line that is too long to be held, without the values that make it long. Pure.
 //
-// The line that ends a turn has its cost, even if it is too long because of the answer in it. So such a line is
+// The line that ends a turn contains its cost, even if the answer in it makes the line too long. So such a line is
 // parsed while it is read, and only the short members of its object are kept.
 //
 // Assembles the lines of a stream from pieces, in memory that does not grow with it. Pure.
@@ -415,7 +415,7 @@ pub(crate) const PARTIAL: &str = "stream_event";
 //
 // The lines that show a message while the model still writes it. Pure.
 //
-// They are a sign of life and a preview. The whole message follows in a line of its own, so nothing
+// They are a sign of life and a preview. The whole message follows in a separate line, so nothing
 // is lost when they are dropped.
 
 /// The longest member that is kept, its name included, in bytes.

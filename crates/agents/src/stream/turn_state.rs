@@ -153,8 +153,8 @@ impl StreamParser {
         }
     }
 
-    /// Takes a result. A turn may have several: when background work ends, the model is told, and answers again. The
-    /// last result counts, unless only the one before it is an answer.
+    /// Takes a result. A turn may have several: when background work ends, the model is notified and answers again. The
+    /// last result counts, unless only the previous result is an answer.
     fn result(&mut self, event: &StreamLine<'_>) {
         self.approvals.result(event);
         let approvals = &self.approvals;

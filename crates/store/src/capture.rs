@@ -28,7 +28,7 @@ pub(super) const LARGE: u64 = 256 * 1024;
 /// The deepest folder below the workflow's.
 const MAX_DEPTH: usize = 16;
 
-/// Folders of build output, dependencies or records, which are no part of a workflow.
+/// Folders of build output, dependencies or records, which are not part of a workflow.
 const SKIPPED_FOLDERS: [&str; 12] = [
     ".cache",
     ".git",

@@ -8,9 +8,9 @@
 //!                    changes        keeps an earlier raymond from changing facts in its own way
 //! ```
 //!
-//! A change holds, and is durable, once it is in the journal, at the cost of one flush. What holds is a fold over the
-//! changes. Writers wait for each other; readers never wait. A line that is no change is ignored: listing the facts warns
-//! of it, and asserting or retracting the fact fixes it.
+//! A change holds, and is durable, once it is in the journal, at the cost of one flush. The current facts are a fold
+//! over the changes. Writers wait for each other, but readers never wait. A line that is not a change is ignored:
+//! listing the facts warns about it, and asserting or retracting the fact fixes it.
 
 mod copied;
 mod definitions;
@@ -43,7 +43,7 @@ use crate::proof::ProofKey;
 use crate::shared_copy::SharedFacts;
 use raymond_model::fact::Fact;
 
-/// The size of the changes at which their file begins anew, in bytes; more, if the facts before them take more.
+/// The size of the changes at which their file is rewritten, in bytes; more, if the facts before them take more.
 const MAX_CHANGES_BYTES: u64 = 1024 * 1024;
 
 /// The dataspace of a directory. It need not exist; the first assertion makes it. Clones share what they have read.
@@ -65,7 +65,7 @@ pub struct Dataspace {
 pub struct FactListing {
     /// The facts, by label and key.
     pub facts: Vec<Fact>,
-    /// The lines that are no facts, and the reasons.
+    /// The lines that are not facts, and the reasons.
     pub warnings: Vec<String>,
 }
 

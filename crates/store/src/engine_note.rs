@@ -142,7 +142,7 @@ pub struct HostIdentity {
     _file: File,
 }
 
-/// The reason why there is no identity.
+/// The reason why the identity is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum IdentityError {
     /// Another worker has it.

@@ -81,7 +81,7 @@ pub enum Error {
     /// The engine with the facts cannot be reached, or not now.
     #[error("{0}")]
     Unreached(String),
-    /// The facts here are a copy, and whoever wants to change one does not name the engine.
+    /// The facts here are a copy, and a caller wants to change one without naming the engine.
     #[error(
         "the facts of this directory are a copy of those in the engine {engine}, and are changed there: name it with --engine, or in RAYMOND_ENGINE"
     )]
@@ -97,7 +97,7 @@ pub enum Error {
         /// Their owner.
         of: String,
     },
-    /// A record in the middle of the journal differs from the one that was written.
+    /// A record in the middle of the journal differs from what was written.
     #[error("{}:{line}: record {record} is damaged: {why}; nothing after it can be trusted; restore the file from a copy, or drop the rest: cut the file off before this line, remove `state.json` and `acknowledged` beside it, and resume the run with --trust", .path.display())]
     Damaged {
         /// The journal.
@@ -143,7 +143,7 @@ pub enum Error {
         /// The journal.
         path: PathBuf,
     },
-    /// The part of the journal that a run shares with the one that it branched off is gone.
+    /// The part of the journal that a branch shares with its original run is gone.
     #[error("{}: the records that this run shares with the run {run} are gone, incomplete or damaged; restore the file from a copy: it is the beginning of the journal of the run {run}", .path.display())]
     BaseGone {
         /// The base.

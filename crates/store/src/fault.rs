@@ -98,7 +98,7 @@ pub fn recorded(seq: u64) {
     }
 }
 
-/// Returns the path of the system's memory table. A test of scarcity names a table of its own in
+/// Returns the path of the system's memory table. A test of scarcity names its own table in
 /// `RAYMOND_MEMINFO`.
 pub fn memory_table() -> std::path::PathBuf {
     #[cfg(any(test, feature = "test-fakes"))]

@@ -1,9 +1,9 @@
 //! Follows a run.
 //!
-//! It is read once from its snapshot and journal; then only appended records are read.
+//! The run is read once from its snapshot and journal. After that, only appended records are read.
 //!
-//! It takes nothing from the supervisor that writes, so it works beside a live run, on a dead one, and on one that
-//! another raymond resumes meanwhile.
+//! This needs nothing from the supervisor that writes. So it works beside a live run, on a dead run, and on a run that
+//! another raymond resumes in the meantime.
 
 use super::journal::{JournalReader, replay};
 use super::layout::RunDir;

@@ -74,7 +74,7 @@ pub struct InboxCommand {
     pub name: String,
     /// The command; `None` if this program does not know it.
     pub command: Option<RunCommand>,
-    /// The reason why it was not read, if it was not: it is no plain file, too long, or not proven.
+    /// The reason why it was not read, if so: it is not a plain file, too long, or not proven.
     pub unread: Option<String>,
     proof: String,
 }

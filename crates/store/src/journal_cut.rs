@@ -1,7 +1,7 @@
 //! The place in a journal where another run branches off, with the run as it was there.
 //!
-//! A run is cut as a whole at the end of a batch of records, or [causally](raymond_model::causal_cut): then the records
-//! up to the first one that is left out are shared, and the later ones that do not follow from the cut are taken along.
+//! A run is cut as a whole at the end of a batch of records, or [causally](raymond_model::causal_cut). A causal cut
+//! shares the records before the first omitted record, and copies the later records that do not follow from the cut.
 
 use super::journal::{JournalExtent, JournalReader};
 use super::layout::RunDir;
@@ -29,7 +29,7 @@ pub struct JournalCut {
     pub length: u64,
     /// The facts that held there and that the run saw only later, as one more record.
     pub facts: Option<Record>,
-    /// The later records that do not follow from the cut, numbered anew, in the batches they were written in.
+    /// The later records that do not follow from the cut, renumbered, in the batches that they were written in.
     pub kept: Vec<Vec<Record>>,
     /// The first session of the run.
     pub first_session: String,

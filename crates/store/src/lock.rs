@@ -1,7 +1,7 @@
 //! The lock on a run: one supervisor at a time, even after a crash.
 //!
-//! The system drops the lock when its holder dies, so there is no stale lock to remove. The file
-//! holds the holder's process id, only to be named to people.
+//! The system drops the lock when its holder dies, so stale locks do not occur. The file contains
+//! the holder's process id, only for messages to people.
 
 use std::fs::{File, TryLockError};
 use std::io::{Read, Seek, Write};

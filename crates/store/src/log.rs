@@ -1,14 +1,14 @@
 //! The log of a run: ordered lines of one writer, durable when an append returns.
 //!
-//! A run on one machine has its journal file alone. A run that several machines share has its log in an engine, and the
-//! journal file is a copy for this machine's readers: the engine comes first, and its answer is the acknowledgement. So the
-//! copy never holds a record that the engine does not have.
+//! A run on one machine has only its journal file. A run that several machines share has its log in an engine, and the
+//! journal file is a copy for this machine's readers. The engine comes first, and its answer is the acknowledgement. So
+//! the copy never holds a record that the engine does not have.
 //!
 //! The acknowledged length of a journal: it tells a torn last record from a journal that has lost records.
 //!
-//! The writer notes the end of the last durable record after each sync, without a sync of its own: the note never
-//! claims more than is durable, and after a power cut it may claim less. A journal that is whole only up to an
-//! earlier place has lost acknowledged records.
+//! The writer notes the end of the last durable record after each sync. The note itself is not synced: it never claims
+//! more than is durable, and after a power cut it may claim less. A journal that is whole only up to an earlier place
+//! has lost acknowledged records.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -27,7 +27,7 @@ pub struct LineBatch {
     pub last: u64,
     /// The lines for the file, each with its end.
     pub text: String,
-    /// The lines for an engine, if there is one: they bear no proof, because each machine has a key of its own.
+    /// The lines for an engine, if there is one. They have no proof, because each machine has its own key.
     pub shared: Vec<SharedLine>,
 }
 
@@ -70,7 +70,7 @@ pub trait RunLog: Send + 'static {
         Ok(())
     }
 
-    /// Returns how long a further line is waited for before an append; zero if an append costs little.
+    /// Returns how long to wait for further lines before an append; zero if an append costs little.
     fn gathering_time(&self) -> Duration {
         Duration::ZERO
     }

@@ -298,10 +298,10 @@ pub(super) fn may_enter(root: &Path, folder: &Folder, real: &Path) -> bool {
     (is_named || real.starts_with(root)) && is_plain && owner(root) == owner(real)
 }
 
-// The texts of a run's copy that were read before, and were as pinned.
+// The texts of a run's copy that were read before, and matched the pinned content.
 //
-// A pinned text never changes, so it is read and verified once. The file that it is the copy of is compared again only
-// when it is another version than the one that was last found equal.
+// A pinned text never changes, so it is read and verified once. The original file is compared again only if its version
+// differs from the last version that was found equal.
 
 /// The maximum size of all texts that are kept, in bytes.
 const MAX_TOTAL_BYTES: usize = 8 * 1024 * 1024;

@@ -92,16 +92,15 @@ pub fn fill(mut file: &File, content: &[u8]) -> Result<()> {
 /// Opens a plain file for reading.
 ///
 /// # Errors
-/// The system's error, or one that [`is_unfit`].
+/// The system's error, or an error that [`is_unfit`].
 pub fn open(path: &Path) -> Result<File> {
     open_with(path, OpenOptions::new().read(true))
 }
 
-/// Opens a plain file with some options: no link is followed, and nothing is waited for. `options` must not
-/// truncate.
+/// Opens a plain file with some options. It follows no link, and never blocks. `options` must not truncate.
 ///
 /// # Errors
-/// The system's error, or one that [`is_unfit`].
+/// The system's error, or an error that [`is_unfit`].
 pub fn open_with(path: &Path, options: &mut OpenOptions) -> Result<File> {
     let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY;
     let options = options.custom_flags(flags.bits().cast_signed());
@@ -116,7 +115,7 @@ pub fn open_with(path: &Path, options: &mut OpenOptions) -> Result<File> {
 /// Reads a plain file that has at most `limit` bytes.
 ///
 /// # Errors
-/// The system's error, or one that [`is_unfit`].
+/// The system's error, or an error that [`is_unfit`].
 pub fn read(path: &Path, limit: u64) -> Result<Vec<u8>> {
     read_open(open(path)?, limit)
 }
@@ -139,10 +138,10 @@ fn read_open(file: File, limit: u64) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Reads the text of a file that a person has named, by an option or in a file of theirs. Links are followed.
+/// Reads the text of a file that a person has named, by an option or in one of their files. Links are followed.
 ///
 /// # Errors
-/// The system's error, or one that [`is_unfit`]: it never blocks, and never reads without a limit.
+/// The system's error, or an error that [`is_unfit`]. It never blocks, and never reads without a limit.
 pub fn text(path: &Path) -> Result<String> {
     // Opening a device can do something already.
     if let Some(kind) = other_kind(path.metadata()?.file_type()) {
@@ -154,7 +153,7 @@ pub fn text(path: &Path) -> Result<String> {
     String::from_utf8(bytes).map_err(|error| Error::new(ErrorKind::InvalidData, error))
 }
 
-/// Makes a new file in place of whatever is at the path, readable by its owner alone.
+/// Creates a new file that only its owner can read, and replaces anything at the path.
 ///
 /// # Errors
 /// The system's error; a directory is not removed.
@@ -162,7 +161,7 @@ pub fn create(path: &Path) -> Result<File> {
     create_with(path, PRIVATE)
 }
 
-/// Makes a new file of this mode, before the user's mask, in place of whatever is at the path.
+/// Creates a new file with this mode, before the user's mask, and replaces anything at the path.
 fn create_with(path: &Path, mode: u32) -> Result<File> {
     let mut new = OpenOptions::new();
     new.read(true).write(true).create_new(true).mode(mode);
@@ -180,7 +179,7 @@ pub fn is_there(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.is_file())
 }
 
-/// Replaces an error of the system by the kind of the file, if that is no plain file.
+/// Replaces an error of the system with the kind of the file, if it is not a plain file.
 fn named(path: &Path, error: Error) -> Error {
     let found = || Some(path.symlink_metadata().ok()?.file_type());
     let is_about_kind = error.kind() != ErrorKind::PermissionDenied;
@@ -267,7 +266,7 @@ impl<'a> FileReplacement<'a> {
         self
     }
 
-    /// Sets the permissions of the new file, whatever the user's mask.
+    /// Sets the permissions of the new file, regardless of the user's mask.
     pub fn with_permissions(mut self, permissions: Permissions) -> Self {
         self.mode = PRIVATE;
         self.permissions = Some(permissions);

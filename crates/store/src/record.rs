@@ -241,7 +241,7 @@ pub fn decode(line: &str) -> Result<Record, RecordError> {
             serde_json::from_value(newest.into()).map_err(meaning)?
         }
     };
-    // Some events without an agent have a folder of their own.
+    // Some events without an agent have their own `folder`.
     let folder = folder.filter(|_| event.agent().is_some());
     Ok(Record { seq, at, folder, snapshot, kept_session, placed, event })
 }

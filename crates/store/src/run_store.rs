@@ -86,7 +86,7 @@ pub struct RecoveredRun {
     /// The first record, if it is the only one and no turn has begun: the run was then created for another process
     /// to execute.
     pub untouched: Option<Record>,
-    /// The failed agents that are to live again when it is resumed.
+    /// The failed agents to retry when it is resumed.
     pub retry: Option<RetrySelection>,
     /// The warnings: a torn record that was cut off, a snapshot that was rebuilt.
     pub warnings: Vec<String>,
@@ -193,7 +193,7 @@ impl LockedRun {
     /// Appends the records of one moment, all or none, after they were applied to `run`.
     ///
     /// # Errors
-    /// [`Error::Stopped`] if there is no thread to write it.
+    /// [`Error::Stopped`] if no thread runs that writes it.
     pub fn append(&mut self, records: &[Record], run: &Run) -> Result<(), Error> {
         let Some(last) = records.last() else { return Ok(()) };
         let lines = self.lines(records, last.seq)?;

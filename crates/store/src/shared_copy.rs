@@ -44,7 +44,7 @@ pub struct SharedParts<'a> {
     pub seal: (&'a UserState, &'a RunSeal),
 }
 
-/// Returns the number of the last record of the copy; `None` if there is no copy.
+/// Returns the number of the last record of the copy; `None` without a copy.
 ///
 /// # Errors
 /// [`Error`] if its journal cannot be read.
@@ -56,10 +56,10 @@ pub fn last_record(root: &RunsRoot, run: &RunId) -> Result<Option<u64>, Error> {
     JournalReader::open(&dir.journal())?.read_all(|_, _| Ok(())).map(|extent| Some(extent.last))
 }
 
-/// Makes the copy of a run as a whole or not at all.
+/// Makes the copy of a run, completely or not at all.
 ///
 /// # Errors
-/// [`Error::Exists`] if there is a run of this name, [`Error::Damaged`] if a line is no record, [`Error::Io`].
+/// [`Error::Exists`] if a run with this name exists, [`Error::Damaged`] if a line is not a record, [`Error::Io`].
 pub fn make(root: &RunsRoot, parts: &SharedParts<'_>) -> Result<(), Error> {
     let (state, sealed) = parts.seal;
     let (id, dir) = (&sealed.run, root.run(&sealed.run));
@@ -143,11 +143,11 @@ pub fn discard(root: &RunsRoot, run: &RunId) -> Result<(), Error> {
     removal::remove(root, run, None).map(drop)
 }
 
-/// Appends lines to the copy. Those that it has already are left out. A copy that a raymond of this machine writes just
-/// now is left to that one.
+/// Appends lines to the copy, except lines that it already has. If another raymond on this machine is writing the copy,
+/// nothing is done.
 ///
 /// # Errors
-/// [`Error::Damaged`] if a line is no record or does not follow, [`Error::Io`].
+/// [`Error::Damaged`] if a line is not a record or does not follow, [`Error::Io`].
 pub fn extend(
     root: &RunsRoot,
     run: &RunId,

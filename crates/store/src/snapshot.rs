@@ -37,7 +37,7 @@ const LEAST_GROWTH: u64 = 256 * 1024;
 pub enum SnapshotLookup {
     /// A snapshot.
     Run(Box<Run>),
-    /// There is no file.
+    /// The file does not exist.
     Nothing,
     /// A snapshot of an earlier version, with another shape.
     Outdated,
@@ -262,8 +262,8 @@ pub fn is_held(root: &RunsRoot, id: &RunId) -> Result<bool, Error> {
     Ok(lock::is_held(&dir.lock())?.is_some())
 }
 
-/// Reads one run from its beginning: `visit` gets each record that there is now, with the run as it was before it. The
-/// first record is not passed, because there was no run before it.
+/// Reads one run from its beginning. `visit` gets each record that exists now, with the run before that record. The
+/// first record is not passed, because the run did not exist before it.
 ///
 /// # Errors
 /// As [`load_view`].
@@ -372,7 +372,7 @@ fn changed(path: &Path) -> Option<Timestamp> {
 /// Returns the error for a run that is not there, with a run of a similar id.
 pub fn no_such_run(root: &RunsRoot, id: &RunId) -> Error {
     let ids = ids(root).unwrap_or_default();
-    // Something with this very name that is no directory is no run either.
+    // Anything with exactly this name that is not a directory does not count as a run either.
     let others = ids.iter().filter(|other| *other != id).map(RunId::as_str);
     let similar = closest(id.as_str(), others).map(str::to_owned);
     Error::NoSuchRun { id: id.clone(), dir: root.runs(), similar }

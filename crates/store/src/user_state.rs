@@ -82,8 +82,8 @@ impl UserState {
         Err(Error::Key { path: self.0.clone(), why })
     }
 
-    /// Puts a new key in place, unless another process or thread was faster. Each has a draft of its own: a draft that two
-    /// share is written again after it became the key.
+    /// Puts a new key in place, unless another process or thread was faster. Each has its own draft, because a shared
+    /// draft would be written again after it became the key.
     fn make_key(&self) -> Result<(), Error> {
         files::make_dir(&self.0)?;
         let path = self.key_file();

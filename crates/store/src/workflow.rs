@@ -137,7 +137,7 @@ impl WorkflowDir {
         &self.shown
     }
 
-    /// Returns the folder that it is a copy of; the directory itself if it is no copy.
+    /// Returns the folder that it is a copy of; the directory itself if it is not a copy.
     pub fn live_root(&self) -> PathBuf {
         self.pinned.as_ref().map_or_else(|| self.root.clone(), |own| own.live_of(&self.root))
     }
@@ -147,11 +147,11 @@ impl WorkflowDir {
         plugin_root(&self.live_root())
     }
 
-    /// Returns the copy of a file of the folder that is executed in its place; `None` for a file that is no
-    /// part of the workflow.
+    /// Returns the copy that is executed instead of a file of the folder; `None` for a file that is not part of the
+    /// workflow.
     ///
     /// # Errors
-    /// [`Error`] if it came after the run began, or the copy was changed.
+    /// [`Error`] if the file was added after the run began, or the copy was changed.
     pub fn executable_copy(&self, path: &Path) -> Result<Option<PathBuf>, Error> {
         self.pinned.as_ref().map_or(Ok(None), |pinned| pinned.executable_copy(path))
     }

@@ -158,7 +158,7 @@ fn stored(intent: AppendIntent, proofs: &StepProofs) -> serde_json::Result<Vec<u
     serde_json::to_vec(&ProvenIntent { intent, proof })
 }
 
-/// Reads the last intent for a file. One that names another file, or has no valid proof, is ignored.
+/// Reads the last intent for a file. An intent that names another file or has no valid proof is ignored.
 fn read_intent(
     stored: &Path,
     path: &Path,

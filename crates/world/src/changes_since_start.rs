@@ -1,12 +1,12 @@
 //! The work of a program's roles: the changes in a directory since the program began.
 //!
 //! The changes are read with the real git and from the files, whether they are committed, staged or neither. git needs
-//! an index to know of new files, and writes into it. So it gets a copy of the index, and an object directory of its
-//! own, in the run's directory, and the repository stays unchanged. The user's configuration does not change the
-//! format of diffs, and no external diff program runs.
+//! an index to know about new files, and writes to it. So it gets a copy of the index and a separate object directory,
+//! both in the run's directory, and the repository stays unchanged. The user's configuration does not change the format
+//! of diffs, and no external diff program runs.
 //!
-//! The repository may begin above the directory, as it does for git itself; files beside the directory
-//! are not shown, nor are raymond's own files.
+//! The repository may begin above the directory, as it does for git itself. Files outside the directory and raymond's
+//! own files are not shown.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

@@ -39,7 +39,7 @@ pub(super) struct OperationContext {
     own_stop: Option<watch::Receiver<bool>>,
 }
 
-/// The resources that all agents of a run share, whatever their working directory is.
+/// The resources that all agents of a run share, regardless of their working directory.
 #[derive(Debug)]
 struct SharedResources {
     locks: PathLocks,

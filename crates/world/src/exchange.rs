@@ -1,7 +1,7 @@
 //! The exchange of work between hosts: branches of a run are fetched from a git repository, and pushed there.
 //!
-//! At a host, git reaches the exchange with a directory that only raymond writes: agents can write the configuration of
-//! their own repository, which can name programs.
+//! On a host, git reaches the exchange with a directory that only raymond writes, because agents can write the
+//! configuration of their repository, which can name programs.
 
 use std::collections::BTreeMap;
 use std::io::{ErrorKind, Result as IoResult};
@@ -279,7 +279,7 @@ fn moved_aside(copy: &ExchangeCopy, trees: &Path) -> IoResult<Option<PathBuf>> {
     Ok(Some(aside))
 }
 
-/// Returns a path beside another one that is free, and that no run has.
+/// Returns a free path beside another path. No run has this path.
 fn free(path: &Path) -> PathBuf {
     let named = |number: u32| {
         let mut name = path.as_os_str().to_owned();

@@ -2,9 +2,9 @@
 //!
 //! These are the public internet, and addresses that the person has allowed.
 //!
-//! An address in a URL is judged before anything is sent. A name is judged by its addresses when it is looked up for
-//! the connection, so the judged address is the one that is connected to. A proxy looks names up by itself. So the
-//! addresses that this machine finds for a name are judged before the proxy is asked.
+//! An address in a URL is checked before anything is sent. A name is checked by its addresses when it is looked up for
+//! the connection, so the connection uses the checked address. A proxy looks up names by itself. So the addresses that
+//! this machine finds for a name are checked before the request goes to the proxy.
 //!
 //! Locks of paths.
 //!

@@ -39,11 +39,11 @@ const MAX_INDEX_BYTES: usize = 256 * 1024 * 1024;
 const MAX_CONFIG_BYTES: usize = 4 * 1024 * 1024;
 const MAX_CONFIG_FILES: usize = 64;
 
-/// The verbs that reach a remote, and the transports that they may use, whatever a configuration says.
+/// The verbs that reach a remote, and the transports that they may use, regardless of any configuration.
 const REMOTE_VERBS: [&str; 5] = ["clone", "fetch", "ls-remote", "pull", "push"];
 const TRANSPORTS: &str = "file:git:http:https:ssh";
 
-/// The verbs that make a repository elsewhere: git is not told the one that it is in.
+/// The verbs that create a repository elsewhere. git does not get the repository that it runs in.
 const MAKING_VERBS: [&str; 2] = ["clone", "init"];
 
 /// The variable with the transports that git may use.
@@ -268,7 +268,7 @@ impl GitCall<'_> {
         blocking(self.git.shared, find).await
     }
 
-    /// Returns the settings of a repository, also of the files that it includes, whatever the condition is.
+    /// Returns the settings of a repository, including those of included files, regardless of the condition.
     async fn settings_of(
         &self,
         found: &FoundRepository,

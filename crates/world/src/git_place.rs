@@ -1,8 +1,9 @@
 //! Finds the repository that git is to work in, and decides whether it may.
 //!
-//! git itself would take any directory with the right files for a repository, and do what its configuration says. So the
-//! repository is found here first, and git is told where it is. Only a `.git` makes one, and what its configuration would
-//! execute is taken back. A repository that the run did not begin in may have no such setting, and may lead nowhere else.
+//! git itself would accept any directory with the right files as a repository, and do what its configuration says. So
+//! the repository is found here first, and its place is passed to git. Only a `.git` makes a repository, and settings
+//! that would execute something are overridden. A repository that the run did not begin in must not have such a
+//! setting, and must not lead elsewhere.
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -116,7 +117,7 @@ impl GitPlace {
                 Err(error) if error.kind() == ErrorKind::NotFound => {}
                 Err(error) => return Err(format!("cannot read {}: {error}", git.display())),
             }
-            // Files such as these make a repository for git, whoever wrote them.
+            // git accepts files such as these as a repository, regardless of who wrote them.
             let has = |name: &str| directory.join(name).symlink_metadata().is_ok();
             if has("HEAD") && (has("objects") || has("commondir")) {
                 let inside = directory.iter().any(|name| name == ".git");
@@ -151,8 +152,8 @@ impl FoundRepository {
         self.directory.join("commondir").is_file()
     }
 
-    /// Returns the variables that tell git where everything is. In a repository of another user, or one that is bare in
-    /// spite of its `.git`, git looks itself, because it may refuse to work there.
+    /// Returns the variables that tell git where everything is. In a repository of another user, or a repository that
+    /// is bare despite its `.git`, git searches by itself, because it may refuse to work there.
     fn variables(&self, settings: &[(PathBuf, GitSetting)]) -> Vec<(OsString, OsString)> {
         let mut told = Vec::new();
         if let Some(root) = &self.root {

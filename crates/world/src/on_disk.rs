@@ -17,8 +17,8 @@ use raymond_model::operation::Operation;
 /// The size in bytes up to which files are read on the current thread: another thread would cost more.
 const SMALL: u64 = 64 * 1024;
 
-/// Does work on files for an operation, on a thread of its own. The work gets the stem of its drafts; `turn` is held
-/// until it has ended.
+/// Does work on files for an operation, on a separate thread. The work gets the stem of its drafts. `turn` is held
+/// until the work has ended.
 pub(super) async fn on_disk(
     shared: &Arc<OperationContext>,
     stem: &str,

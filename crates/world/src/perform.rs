@@ -265,7 +265,7 @@ async fn own(
     let unknown = || format!("this program no longer provides `{name}`, which the run began with");
     let own = shared.place.own.get(name).ok_or_else(unknown)?;
     let parameters = parameters.clone();
-    // It runs in a task of its own, so that a panic does not end the executor.
+    // It runs in a separate task, so that a panic does not end the executor.
     let mut task = tokio::spawn(async move { own.perform(parameters).await });
     let ended = shared.unless_stopped(tokio::time::timeout(OPERATION_TIMEOUT, &mut task)).await;
     task.abort();
@@ -301,7 +301,7 @@ pub(super) async fn fetch(
         Err(error) => Err(format!("cannot fetch {shown}: {error}").into()),
         Ok((response, body)) => {
             let status = response.status;
-            // From 300 on there is no page: an error, or a redirect that was not followed.
+            // A status of 300 or more is not a page, but an error or a redirect that was not followed.
             if (status >= 300 || body.is_err()) && !allow_failure {
                 let why = body.err().unwrap_or_else(|| format!("the server answered {status}"));
                 return Err(format!("cannot fetch {shown}: {why}").into());

@@ -38,7 +38,7 @@ pub(super) struct ResponseHead {
     pub(super) url: String,
 }
 
-/// The reason why there is no answer.
+/// The reason why a request has no answer.
 pub(super) enum GetError {
     /// The address is not fetched from.
     Refused(RefusedAddress),

@@ -420,10 +420,10 @@ fn lock(tree: &Path) -> Option<String> {
     Some(String::from_utf8_lossy(&why).trim().to_owned())
 }
 
-// Keeps the uncommitted content of a worktree: as a commit of its own, under a ref by which it is found.
+// Keeps the uncommitted content of a worktree as a separate commit, under a ref by which it is found.
 //
-// The commit is made with an index of its own, so the worktree stays unchanged. Changes that were staged and then
-// changed again are kept too, as that commit's second parent.
+// The commit is made with a separate index, so the worktree stays unchanged. Changes that were staged and then changed
+// again are kept too, as that commit's second parent.
 
 /// The number of bytes that are kept of git's output.
 const MAX_GIT_OUTPUT_BYTES: usize = 1024 * 1024;
@@ -458,7 +458,7 @@ impl WorktreeKeeper<'_> {
         self.git.shared.place.working_dirs.tree(&self.record.agent)
     }
 
-    /// Returns the path of the index of its own.
+    /// Returns the path of the separate index.
     fn index(&self) -> PathBuf {
         let mut path = self.tree().into_os_string();
         path.push(".index");
@@ -497,7 +497,7 @@ impl WorktreeKeeper<'_> {
         Ok(ended.exit == ProcessExit::Code(0))
     }
 
-    /// Returns the tree of the staged files, if there is no conflict, and the tree of all files.
+    /// Returns the tree of the staged files, unless they have a conflict, and the tree of all files.
     async fn trees(&self) -> Result<(Option<String>, String), OperationError> {
         let (index, own) = (link(&self.tree()).map(|known| known.join("index")), self.index());
         let copied = blocking(self.git.shared, move |_| copy_index(index.as_deref(), &own)).await?;

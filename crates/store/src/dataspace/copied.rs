@@ -1,10 +1,10 @@
 //! A dataspace that is the copy of facts which several machines share: each change is made there first, in one order.
 //!
-//! A change has the same number in the copy as in the shared log, so the copy's journal says how far it goes. A copy that
-//! lacks a change is copied again as a whole; its readers see no content in between. A note names what it is a copy of:
-//! nobody changes a fact in the copy alone.
+//! A change has the same number in the copy as in the shared log, so the copy's journal shows how far it goes. If the
+//! copy lacks a change, it is copied again as a whole, and its readers see no content in between. A note names what it
+//! is a copy of, so nobody changes a fact in the copy alone.
 //!
-//! A change of a fact as machines share it: without a proof, since each machine has a key of its own. Pure.
+//! A change of a fact as machines share it: without a proof, because each machine has its own key. Pure.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -36,7 +36,7 @@ impl Dataspace {
         Self { shared: Some(shared), ..self }
     }
 
-    /// Brings the copy up to date. A dataspace that is no copy stays as it is.
+    /// Brings the copy up to date. A dataspace that is not a copy stays as it is.
     ///
     /// # Errors
     /// [`Error::Unreached`], [`Error::Engine`], [`Error::OwnFacts`] if there are facts that were never shared, [`Error::Io`].

@@ -42,7 +42,7 @@ pub struct DefinedProgram {
 pub struct ProgramListing {
     /// The programs, by name.
     pub defined: Vec<DefinedProgram>,
-    /// The files that are no definitions, and the reasons.
+    /// The files that are not definitions, and the reasons.
     pub warnings: Vec<String>,
 }
 
@@ -101,7 +101,7 @@ impl Dataspace {
     /// Returns the program of a name, if it was defined.
     ///
     /// # Errors
-    /// [`Error::Io`], also for a file that is no definition.
+    /// [`Error::Io`], also for a file that is not a definition.
     pub fn defined(&self, name: &str) -> Result<Option<DefinedProgram>, Error> {
         let path = self.definition(name)?;
         match plain_file::read(&path, MAX_LENGTH) {
@@ -149,7 +149,7 @@ impl Dataspace {
     }
 }
 
-/// Makes a copy of a folder anew.
+/// Replaces the copy of a folder.
 fn replace_copy(copy: &Path, folder: &WorkflowCapture) -> Result<(), Error> {
     match std::fs::remove_dir_all(copy) {
         Err(error) if error.kind() != ErrorKind::NotFound => {

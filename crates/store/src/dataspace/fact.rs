@@ -102,7 +102,7 @@ impl<T: Serialize> ProvenValue<T> {
     }
 }
 
-/// Writes a value with its proof; without a key there is no proof.
+/// Writes a value with its proof. Without a key, the proof is empty.
 pub(super) fn close<T: Serialize>(
     value: &T,
     key: Option<&ProofKey>,

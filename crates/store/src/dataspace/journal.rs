@@ -158,7 +158,7 @@ impl FactJournal {
         *self = Self { state, ignored, version, ..Self::default() };
     }
 
-    /// Returns the number of the last change; 0 if the changes before it are not all there.
+    /// Returns the number of the last change; 0 if an earlier change is missing.
     pub(super) fn last_whole(&self) -> u64 {
         if self.has_gap { 0 } else { self.state.last }
     }
@@ -216,13 +216,13 @@ impl Dataspace {
         self.journal.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until there is no other writer, and cuts off what the last one has left torn.
+    /// Waits until no other process writes, and cuts off a torn line that the last writer left.
     pub(super) fn write(&self) -> Result<FactWriter<'_>, Error> {
         let written = self.write_within(None)?;
         written.ok_or_else(|| Error::io("lock", &self.lock())(ErrorKind::TimedOut.into()))
     }
 
-    /// Waits for a while until there is no other writer, as [`write`](Self::write) does; `None` if there still is one.
+    /// Waits until no other process writes, like [`write`](Self::write), but with a time limit; `None` if it passes.
     pub(super) fn write_within(
         &self,
         longest: Option<Duration>,
@@ -241,7 +241,7 @@ impl Dataspace {
         Ok(Some(writer))
     }
 
-    /// Waits until the lock is free, or until the caller is told to end; returns false if it takes longer.
+    /// Waits until the lock is free or the caller has to end. Returns false if it takes longer.
     fn wait_for(&self, lock: &File, longest: Option<Duration>) -> std::io::Result<bool> {
         if self.ends.is_none() && longest.is_none() {
             return lock.lock().map(|()| true);
@@ -264,7 +264,7 @@ impl Dataspace {
     /// Waits for a moment.
     ///
     /// # Errors
-    /// An error of the kind `Interrupted` if the caller is told to end.
+    /// An error of the kind `Interrupted` if the caller has to end.
     pub(super) fn pause(&self, time: Duration) -> std::io::Result<()> {
         let start = Instant::now();
         loop {
@@ -292,7 +292,7 @@ impl Dataspace {
 }
 
 impl FactWriter<'_> {
-    /// Cuts off a torn line, and begins a journal that has grown long anew.
+    /// Cuts off a torn line, and rewrites a journal that has grown long.
     pub(super) fn recover(&self) -> Result<(), Error> {
         let path = self.space.path_of_journal();
         let journal = self.space.advanced()?;

@@ -180,8 +180,8 @@ impl Dataspace {
         Ok(folders)
     }
 
-    /// Returns what an old store says, and what in it is no fact. It says what its files say, and the logged changes that
-    /// may not have been made in them.
+    /// Returns the state of an old store, and warnings about content that is not a fact. The state comes from its
+    /// files, and from logged changes that may not have been made in them.
     pub(super) fn old_state(&self) -> Result<(FactState, Vec<String>), Error> {
         let (mut state, mut warnings) = (FactState::default(), Vec::new());
         for folder in self.old_folders(&[])? {

@@ -43,7 +43,7 @@ pub(super) struct IdempotencyKey {
     pub(super) operation: FactOperation,
     pub(super) label: String,
     pub(super) key: String,
-    /// The number of the fact: the one it was first asserted with, or the one that is removed.
+    /// The number of the fact: of its first assertion, or of the fact that is removed.
     pub(super) seq: u64,
 }
 
@@ -115,7 +115,8 @@ impl NamedChange {
         Some(IdempotencyKey { step, operation, label, key, seq })
     }
 
-    /// Returns whether the change with this number may be applied: its fact is the one that it names, and can be a fact.
+    /// Returns whether the change with this number may be applied: its fact has the label and key that the change
+    /// names, and is valid.
     pub(super) fn is_sound(&self, seq: u64) -> bool {
         let Self { label, key, change } = self;
         let is_named = || fact::of_label(label).is_ok() && fact::of_key(key).is_ok();

@@ -20,7 +20,7 @@ pub struct DataspaceWatcher {
 pub struct FactChanges {
     /// The facts that no longer hold, then those that hold, in the order in which they were asserted.
     pub changes: Vec<FactChange>,
-    /// The warnings: lines that are no facts.
+    /// The warnings: lines that are not facts.
     pub warnings: Vec<String>,
 }
 

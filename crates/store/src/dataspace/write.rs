@@ -88,8 +88,8 @@ impl<T> FactDecision<T> {
 }
 
 impl Dataspace {
-    /// Decides under the lock, and appends what was decided; it is durable when this returns. Where machines share the
-    /// facts, a change of another one that came between has it decide again.
+    /// Decides under the lock, and appends the decision, which is durable when this returns. If machines share the
+    /// facts and another machine's change came in between, it decides again.
     fn carry_out<T>(
         &self,
         decide: impl Fn(&FactState) -> Result<FactDecision<T>, Error>,
@@ -114,8 +114,8 @@ impl Dataspace {
         Ok(outcome)
     }
 
-    /// Asserts a fact; it is durable when this returns. If the same step does it again, nothing changes, whatever
-    /// has become of the fact.
+    /// Asserts a fact, which is durable when this returns. If the same step does it again, nothing changes, even if the
+    /// fact no longer holds.
     ///
     /// # Errors
     /// [`Error::Unfit`] for values that cannot be a fact, [`Error::Io`].
@@ -144,7 +144,7 @@ impl Dataspace {
         })
     }
 
-    /// Appends a value to a fact: it holds once the values before it are taken. It is durable when this returns.
+    /// Appends a value to a fact. The value holds once all earlier values are taken, and is durable when this returns.
     ///
     /// # Errors
     /// [`Error::Unfit`] for values that cannot be a fact, or if too many wait; [`Error::Io`].
@@ -196,7 +196,7 @@ impl Dataspace {
     }
 
     /// Takes the fact with a number, if it still holds. Only one caller gets it. If the same step tries again, it gets
-    /// the fact that it has taken, whatever its label and key; see [`claimed`](Self::claimed).
+    /// the fact that it has taken, regardless of label and key; see [`claimed`](Self::claimed).
     ///
     /// # Errors
     /// [`Error::Unfit`] for values that cannot be a fact, [`Error::Io`].

@@ -25,7 +25,7 @@ mod edit;
 enum CorpusOperation {
     ConfigExists,
     IndexExists,
-    // Checks whether the index is the one that a new corpus begins with.
+    // Checks whether the index is still the initial index of a new corpus.
     IndexIsPlaceholder,
     SourceExists { id: String },
     SourceCloned { id: String },
@@ -38,7 +38,7 @@ enum CorpusOperation {
     // Sets an entry of the configuration; `path` is its keys with dots between them.
     WriteConfigEntry { path: String, value: Value },
     UpdateSource { id: String, fields: Map<String, Value> },
-    // Replaces the configuration; without a new one it only checks that there is one that can be read.
+    // Replaces the configuration. Without a new configuration, only checks that the current one can be read.
     WriteConfig { config: Option<Map<String, Value>> },
     UpdateConfigIndexMetadata { fields: Map<String, Value> },
     UpdateMarketplaceJson { marketplace_path: String, plugin_name: String, plugin_path: String },
@@ -163,7 +163,7 @@ fn remove_old(
     count: Option<u32>,
 ) -> Result<usize, String> {
     let directory = resolve(root, location, FileAccess::Read)?;
-    // Without the directory there is no log file.
+    // Without the directory, no log files exist.
     let Ok(entries) = std::fs::read_dir(&directory) else { return Ok(0) };
     let files = entries
         .filter_map(Result::ok)

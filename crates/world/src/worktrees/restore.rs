@@ -186,8 +186,8 @@ impl GitRepository {
         Ok(Self { at: at.to_owned(), common: PathBuf::from(common), prefix })
     }
 
-    /// Returns why git cannot make worktrees in it, if it cannot: another branch is in the way of the one that is needed,
-    /// or a setting of its main worktree counts for each of them, so that git would work elsewhere.
+    /// Returns why git cannot create worktrees in it, if it cannot: another branch is in the way of the required
+    /// branch, or a setting of its main worktree applies to all worktrees, so that git would work elsewhere.
     pub(crate) async fn obstacle(
         &self,
         git: Git<'_>,
@@ -223,11 +223,12 @@ impl GitRepository {
     }
 }
 
-// Makes a snapshot of a worktree: a commit with all its files, without any change to its index, its branch or its files.
+// Makes a snapshot of a worktree: a commit with all its files. The index, the branch and the files of the worktree do
+// not change.
 //
-// git reads the files with an index of its own, which is kept for the next snapshot: so only what has changed since is
-// read. It is told the repository by raymond, because an agent can write the link in its worktree. A snapshot that has
-// the files and the commit of the one before is that one.
+// git reads the files with a separate index, which is kept for the next snapshot, so it reads only what has changed
+// since. raymond passes the repository to git, because an agent can write the link in its worktree. If the files and
+// the commit are those of the previous snapshot, that snapshot is reused.
 
 /// The longest time that a snapshot may take.
 const SNAPSHOT_TIMEOUT: Duration = Duration::from_mins(1);
@@ -235,10 +236,10 @@ const SNAPSHOT_TIMEOUT: Duration = Duration::from_mins(1);
 /// The number of bytes that are kept of git's list of changed files.
 const MAX_LIST_BYTES: usize = 16 * 1024 * 1024;
 
-/// The most files that git is told by their names. Of more it looks for the changes itself.
+/// The most files that are passed to git by name. If there are more, git looks for the changes itself.
 const MAX_LISTED: usize = 200;
 
-/// The most files that a snapshot leaves out: git is told each of them.
+/// The most files that a snapshot leaves out. Each of them is passed to git.
 const MAX_LEFT_OUT: usize = 500;
 
 /// The settings for a snapshot, which override all configurations: lines keep their ends, unless `.gitattributes` says

@@ -36,7 +36,7 @@ pub(super) fn index(root: &Path) -> &'static str {
     if path(root) == FLAT.0 { FLAT.1 } else { INDEX }
 }
 
-/// Returns whether the index is the one that a new corpus begins with.
+/// Returns whether the index is still the initial index of a new corpus.
 pub(super) fn index_is_placeholder(root: &Path) -> Result<bool, String> {
     let path = index(root);
     let index = read_at(&resolve(root, path, FileAccess::Read)?)
@@ -68,7 +68,8 @@ pub(super) fn clone_of(id: &str) -> Result<String, String> {
     Ok(format!("{CLONES}/{id}"))
 }
 
-/// Replaces the configuration, with its keys in the given order; without a new one it only checks that there is one that can be read.
+/// Replaces the configuration, with its keys in the given order. Without a new configuration, only checks that the
+/// current one can be read.
 pub(super) fn write(
     root: &Path,
     config: Option<Map<String, Value>>,

@@ -1,8 +1,8 @@
 //! Edits a YAML text and leaves the rest of it as it is: comments, order, spelling. Pure.
 //!
-//! A change is applied to the values first. Then the text is edited in place, and the edit is
-//! accepted only if it reads as exactly those values; otherwise the whole text is written anew from them, and
-//! its comments are lost. A text that means anything else is never written.
+//! A change is applied to the values first. Then the text is edited in place, and the edit is accepted only if it reads
+//! as exactly those values. Otherwise the whole text is generated from them, and its comments are lost. A text that
+//! means anything else is never written.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::str::FromStr;

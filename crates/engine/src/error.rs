@@ -6,7 +6,7 @@ use raymond_model::id::RunId;
 /// The reason why an engine did not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
-    /// The address is no address of an engine.
+    /// The text is not the address of an engine.
     #[error(
         "`{address}` is not the address of an engine: {why}; write postgres://USER@HOST/DATABASE or restate://HOST:PORT"
     )]
@@ -114,7 +114,7 @@ impl EngineError {
         matches!(self, Self::Unreachable { .. })
     }
 
-    /// Returns whether the engine refused for a reason that a person can mend while the caller waits.
+    /// Returns whether the engine refused for a reason that a person can fix while the caller waits.
     pub fn is_mendable(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::Damaged { .. })
     }

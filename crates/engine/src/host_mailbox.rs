@@ -45,7 +45,7 @@ pub enum Withdrawal {
     Answered,
 }
 
-/// Whose mail is waited for.
+/// The receiver of the mail that a caller waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailReceiver<'a> {
     /// A host: requests.
@@ -144,7 +144,7 @@ pub trait HostMailbox {
     ) -> Result<(), EngineError>;
 }
 
-// Questions to hosts about a run, of whoever looks at it. They need no lease, and no supervisor sees them.
+// Questions to hosts about a run, from people who look at it. They need no lease, and no supervisor sees them.
 
 /// The beginning of the key of a question, which no id of a run has.
 pub const QUESTION: &str = "?";
@@ -235,14 +235,15 @@ pub trait HostRegistry {
     /// [`EngineError`] if the engine cannot be asked.
     fn hosts(&self) -> Result<Vec<RegisteredHost>, EngineError>;
 
-    /// Sets the standing of a host. One that is declared lost gets a new epoch, so its worker can do nothing more.
+    /// Sets the standing of a host. A host that is declared lost gets a new epoch, so its worker can do nothing more.
     ///
     /// # Errors
     /// [`EngineError::NoSuchHost`].
     fn set_standing(&self, host: &HostName, standing: HostStanding) -> Result<(), EngineError>;
 
-    /// Makes sure that a host in an epoch before the oldest valid one begins nothing more of a run. Whoever gives its work to
-    /// another host does this first. An engine that looks at the host whenever it begins something has nothing to do.
+    /// Makes sure that a host in an epoch before `oldest_valid` begins nothing more of a run. Callers do this before
+    /// they give its work to another host. An engine that checks the host each time it begins something has nothing to
+    /// do.
     ///
     /// # Errors
     /// [`EngineError`] if the engine cannot be asked.

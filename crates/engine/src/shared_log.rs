@@ -58,7 +58,7 @@ pub trait SharedLog {
     /// Adds a run with the first lines of its log, and takes its lease for `holder`.
     ///
     /// # Errors
-    /// [`EngineError::RunExists`] if the id is taken by another run; the same run again is no error.
+    /// [`EngineError::RunExists`] if another run has the id. Adding the same run again is not an error.
     fn create_run(
         &self,
         new: &NewSharedRun,

@@ -137,7 +137,7 @@ pub(super) fn content(value: &(impl ToSql + Sync)) -> Parameter<'_> {
     (value, Type::BYTEA)
 }
 
-/// Returns a number as the database stores it. One that is too large becomes the largest, which no row has.
+/// Returns a number as the database stores it. A number that is too large becomes the largest, which no row has.
 pub(super) fn stored(number: u64) -> i64 {
     i64::try_from(number).unwrap_or(i64::MAX)
 }
@@ -182,7 +182,7 @@ impl Links {
         Ok(LentLink { links: self, link: Some(link), _permit: permit })
     }
 
-    /// Closes the idle connections: one that was cut is a sign that others are.
+    /// Closes the idle connections: if one was cut, others probably were, too.
     pub(super) fn close_idle(&self) {
         self.idle().clear();
     }
@@ -234,7 +234,7 @@ const OPEN_LIMIT: Duration = Duration::from_secs(7);
 /// The time for telling a server that nobody waits for a statement any more.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
-/// A connection as the library has it: whoever owns it reads and writes its socket.
+/// A connection of the library. Its owner reads and writes its socket.
 type RawConnection = Connection<Socket, Encrypted<Socket>>;
 
 /// Connects to a server.

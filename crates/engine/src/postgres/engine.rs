@@ -1,13 +1,13 @@
-//! The engine as a value: its address, its connections, and what tells waiters of news.
+//! The engine as a value: its address, its connections, and the notifications to waiters.
 //!
 //! The thread that drives the connections of an engine, until the engine is dropped.
 //!
-//! Wakes those who wait on other machines, after what they wait for is durable.
+//! Wakes waiters on other machines, once the change that they wait for is durable.
 //!
 //! `NOTIFY` takes a lock of the whole server while its transaction commits. With the write in that transaction, all
-//! writes would wait for the disk one after the other. So it is a statement of its own, and one at a time carries all
-//! that has come about meanwhile: each wakes all processes of the server that listen, whatever they listen to. If it is
-//! lost, those who wait look again in two seconds.
+//! writes would wait for the disk one after the other. So it is a separate statement. Only one runs at a time, for all
+//! changes since the last, because each wakes all processes of the server that listen, on any channel. If a
+//! notification is lost, the waiters look again after two seconds.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -12,8 +12,8 @@ use crate::{Engine, EngineError};
 
 /// Appends a change if `$1` is the last number.
 ///
-/// The number may be an older one than that of the newest change. Then the key of the table refuses the new one. It is
-/// never a newer one, since no change is ever removed: there is no gap.
+/// The number may be older than that of the newest change. Then the key of the table refuses the new change. It is
+/// never newer, because changes are never removed, so the numbers have no gaps.
 const APPEND: &str = "INSERT INTO raymond.fact (number, change) SELECT $1 + 1, $2 \
     WHERE coalesce((SELECT max(number) FROM raymond.fact), 0) = $1 RETURNING 1";
 

@@ -1,12 +1,12 @@
-//! The fences of statements: each that writes begins with one of them, and does nothing if it is empty.
+//! The fences of statements: each writing statement begins with a fence, and does nothing if the fence is empty.
 //!
-//! `FOR SHARE` locks the newest version of the row and compares the epoch with that. Whoever takes the run or the host
-//! over changes the row, so that statement waits for those under way, and those that come later find another epoch.
+//! `FOR SHARE` locks the newest version of the row and compares the epoch with it. Taking over the run or the host
+//! changes the row. So the takeover waits for the statements in progress, and later statements find another epoch.
 //!
-//! A fenced statement gives one row at least, also if it found nothing: no row says that the fence does not hold.
+//! A fenced statement returns at least one row, even if it found nothing. No row means that the fence does not hold.
 //!
-//! A fence that is `unflushed` has its statement not wait for the disk. It is for statements that only note what was
-//! handed out or is over: if a crash undoes that, the same is handed out again.
+//! With an `unflushed` fence, the statement does not wait for the disk. It is for statements that only note what was
+//! handed out or is over. If a crash undoes that, the same is handed out again.
 
 /// The fence of a run: one row if `$1` is a run and `$2` its newest epoch.
 macro_rules! held_run {

@@ -1,6 +1,6 @@
-//! Listens for notifications on a connection of its own, from the first time that mail is asked or waited for.
+//! Listens for notifications on a separate connection, from the first request or wait for mail.
 //!
-//! A pooler may keep notifications back, and a connection may be down: whoever waits looks for himself now and then.
+//! A pooler may hold back notifications, and a connection may be down, so waiters also poll now and then.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -205,8 +205,8 @@ const MAIL_OF_RUN: &str = "SELECT nullif(pg_catalog.concat_ws(' ', \
 const CHANGES: &str = "SELECT max(number)::text FROM raymond.fact WHERE number > $1";
 
 impl PostgresEngine {
-    /// Waits for the mail of a receiver. Mail of which it was told already, and which it has left where it is, counts from
-    /// the second look on, so that it does not wait in circles.
+    /// Waits for the mail of a receiver. Mail that it was already notified of and has not taken counts only from the
+    /// second look on, so that the receiver does not loop.
     pub(super) fn wait_for_news(
         &self,
         receiver: MailReceiver<'_>,

@@ -276,17 +276,18 @@ impl PostgresEngine {
 
 // The statements of each step, which are functions of the schema.
 //
-// A database gets these functions when its tables are made or migrated. Whoever adds one or changes one raises the version in
-// `schema.rs`, and has `greet` migrate the tables of the version before. Each gives one row at least, also if it found
-// nothing, because no row says that the fence does not hold.
+// A database gets these functions when its tables are created or migrated. If you add or change a function, raise the
+// version in `schema.rs`, and let `greet` migrate the tables of the previous version. Each function returns at least
+// one row, even if it found nothing, because no row means that the fence does not hold.
 //
-// Rows that are named by their keys are found by these alone: `IS TRUE` keeps the planner from an index that has all rows of a
-// run. A time that an index compares with is `statement_timestamp()`, since `clock_timestamp()` can change in a statement.
+// Rows that are named by their keys are found only by these: `IS TRUE` keeps the planner from using an index with all
+// rows of a run. Indexes compare with `statement_timestamp()`, because `clock_timestamp()` can change during a
+// statement.
 //
 // Statements that the database keeps as functions: each connection of the server plans them once.
 //
-// Planning such a statement costs as much as carrying it out. A statement that is prepared by a client would be planned
-// once, too, but a pooler may stand between, which lends each transaction another connection.
+// Planning such a statement costs as much as executing it. A statement that a client prepares would be planned once,
+// too, but a pooler in between may give each transaction another connection.
 
 /// Makes a [`StoredStatement`] of a name, the types of its parameters, these as `$1, …`, the columns of its rows, and its text.
 ///
@@ -325,8 +326,9 @@ pub(super) const STEP_STATEMENTS: [StoredStatement; 7] =
 
 /// Appends the lines if the one before them is the last.
 ///
-/// The last number may be an older one than that of the newest log. Then the first line has the number of one that is
-/// there, so the key of the table refuses all. It is never a newer one, since no line is ever removed: there is no gap.
+/// The last number may be older than that of the newest log. Then the first line has the number of an existing line, so
+/// the key of the table refuses all lines. It is never newer, because lines are never removed, so the numbers have no
+/// gaps.
 pub(super) const APPEND: StoredStatement = stored_statement!(
     "append",
     ("text, int8, int8[], text[], int8", "$1, $2, $3, $4, $5"),
@@ -405,7 +407,8 @@ pub(super) const REPLY: StoredStatement = stored_statement!(
     )
 );
 
-/// The replies from a transaction on, but for some, and the first transaction that may still reply: all before it are over.
+/// The replies from a transaction on, except some, and the first transaction that may still reply. All earlier
+/// transactions are over.
 ///
 /// It only reads, so it locks nothing.
 pub(super) const REPLIES: StoredStatement = stored_statement!(

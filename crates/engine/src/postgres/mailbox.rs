@@ -368,7 +368,7 @@ impl ReceivedMail {
         if own.epoch != lease.epoch {
             *own = ReceivedReplies { epoch: lease.epoch, ..ReceivedReplies::default() };
         }
-        // One that was forgotten meanwhile is not noted again.
+        // A reply that was forgotten in the meantime is not noted again.
         let received = keys.iter().filter_map(|key| own.handed_out.remove_entry(key));
         own.received.extend(received);
         let mut wanted = own.wanted(now);
@@ -416,7 +416,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 pub(super) struct ToldMail(Mutex<HashMap<String, String>>);
 
 impl ToldMail {
-    /// Notes that a receiver is told of its mail; returns whether that is other mail than the last time.
+    /// Notes that a receiver is notified of its mail. Returns whether the mail differs from the last time.
     pub(super) fn is_other(&self, channel: &str, mail: &str) -> bool {
         let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         told.insert(channel.to_owned(), mail.to_owned()).is_none_or(|before| before != mail)

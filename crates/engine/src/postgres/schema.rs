@@ -13,12 +13,12 @@ pub(super) const VERSION: u32 = 3;
 const BEGINNING: &str = "BEGIN ISOLATION LEVEL READ COMMITTED; SET LOCAL lock_timeout = '3s'; SET LOCAL statement_timeout = '6s'; \
     SELECT pg_advisory_xact_lock(8241893021337261);";
 
-/// Makes the tables if there are none.
+/// Creates the tables if they do not exist.
 ///
-/// The collation "C" has texts in the order of their bytes, whatever the database is set to.
+/// The collation "C" orders texts by their bytes, regardless of the settings of the database.
 ///
-/// `request` keeps what is forgotten for a while without its content, and `command` does so with what is removed: a
-/// statement that was cut off, and reaches the server after it was made again, finds the key taken.
+/// `request` keeps forgotten requests for a while without their content, and `command` keeps removed commands likewise.
+/// So a statement that was cut off and reaches the server after its repetition finds the key taken.
 const MAKE: &str = r#"
 IF to_regclass('raymond.version') IS NOT NULL THEN
     RETURN;

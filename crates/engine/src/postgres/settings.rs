@@ -54,7 +54,7 @@ const PARAMETERS: [&str; 15] = [
 /// The settings of a connection.
 #[derive(Debug, Clone)]
 pub(super) struct PostgresSettings {
-    /// What the client is told. Its `Debug` does not show the password.
+    /// The configuration of the client. Its `Debug` does not show the password.
     pub(super) config: Config,
     /// TLS, if there may be any.
     pub(super) tls: Tls,
@@ -164,8 +164,8 @@ fn decoded(value: &str) -> Result<String, String> {
     String::from_utf8(bytes).map_err(|_| "one of its parameters is not UTF-8".to_owned())
 }
 
-/// Returns what is wrong with an address. The library's own text may have a part of the address in it, so it is told
-/// only where it names a parameter.
+/// Returns what is wrong with an address. The library's text may contain a part of the address, so it is shown only if
+/// it names a parameter.
 fn told(error: &tokio_postgres::Error) -> String {
     let named = std::error::Error::source(error)
         .map(ToString::to_string)

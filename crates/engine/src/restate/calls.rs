@@ -130,7 +130,7 @@ impl ObjectCaller {
 /// The remedy if nobody serves the objects.
 const NOBODY_SERVES: &str = "no worker has registered raymond's objects there: start one with `raymond worker --listen ADDRESS:PORT`";
 
-/// An answer of the server that is no success.
+/// An answer of the server that reports a failure.
 #[derive(Debug, Deserialize)]
 struct ServerMessage {
     message: String,
@@ -174,7 +174,7 @@ pub(super) fn of_request(address: &EngineAddress, error: &reqwest::Error) -> Eng
     unreachable(address, format!("the connection broke: {why}"))
 }
 
-/// Judges an answer that is no success.
+/// Judges an answer that reports a failure.
 pub(super) fn of_answer(address: &EngineAddress, status: u16, body: &[u8]) -> EngineError {
     let message: Option<ServerMessage> = serde_json::from_slice(body).ok();
     let message = message.map(|message| one_line(&message.message));

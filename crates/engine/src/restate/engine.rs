@@ -1,10 +1,11 @@
 //! The engine as a value: its address, and the way to its objects.
 //!
-//! The last looks for mail: whoever has found some a moment ago looks again, and whoever waits in vain looks seldom.
+//! The last looks for mail: receivers that just found mail look again soon, and receivers that wait in vain look
+//! rarely.
 //!
-//! To be woken costs the server more than a look, and a look that goes with other calls costs it little.
+//! Waking a receiver costs the server more than a look, and a look that goes with other calls costs it little.
 //!
-//! The news that waiters were told of, so that the same news do not wake them twice.
+//! The news that waiters have seen, so that the same news does not wake them twice.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -244,7 +245,7 @@ impl SentKeys {
     }
 }
 
-/// The time after which whoever has found mail looks again, if no other call has taken its look along before.
+/// The time after which a receiver that found mail looks again, unless another call has included the look before.
 pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(15);
 
 /// The time after mail was found for which the receiver looks instead of waiting.
@@ -270,13 +271,13 @@ pub(super) enum RunsToAsk {
 /// The last look of a receiver.
 #[derive(Debug, Default)]
 struct MailLook {
-    /// The time at which mail was found last, and whether the receiver has been told to look since.
+    /// The time at which mail was last found, and whether the receiver has been asked to look since.
     found: Option<(Instant, bool)>,
-    /// The receiver was told to look again, and has not done so.
+    /// The receiver was asked to look again, and has not done so.
     looks_again: bool,
     /// The time of the last look if it found nothing, and whether a wait has brought no news since.
     empty: Option<(Instant, bool)>,
-    /// The runs that a host was told last, and when.
+    /// The runs that a host last learned, and when.
     runs: Option<(Vec<RunId>, Instant)>,
 }
 
@@ -313,8 +314,8 @@ impl MailLooks {
         })
     }
 
-    /// Returns whether a receiver is to look again instead of waiting: once at least, however long it took to read what it
-    /// found. Whoever sends something meanwhile relies on that.
+    /// Returns whether a receiver should look again instead of waiting: at least once, however long it took to read
+    /// what it found. Senders in the meantime rely on that.
     pub(super) fn tell_to_look_again(&self, receiver: &ReceiverName, now: Instant) -> bool {
         let mut looks = self.lock();
         let Some(look) = looks.get_mut(receiver) else { return false };
@@ -329,8 +330,8 @@ impl MailLooks {
         self.lock().entry(host).or_default().runs = Some((runs, now));
     }
 
-    /// Returns whom a receiver asks if it was told to look again and has not done so; the runs of a host are known if it
-    /// learned them a moment ago.
+    /// Returns whom a receiver asks if it was asked to look again and has not done so. The runs of a host are known if
+    /// it learned them a moment ago.
     pub(super) fn take_look_again(
         &self,
         receiver: &ReceiverName,
@@ -350,17 +351,17 @@ impl MailLooks {
     }
 }
 
-/// The numbers of the last news that waiters were told of.
+/// The numbers of the last news that waiters have seen.
 #[derive(Debug, Default)]
 pub(super) struct SeenNews(Mutex<HashMap<ReceiverName, u64>>);
 
 impl SeenNews {
-    /// Returns the number that a waiter was told of last.
+    /// Returns the number of the last news that a waiter has seen.
     pub(super) fn of(&self, receiver: &ReceiverName) -> u64 {
         self.lock().get(receiver).copied().unwrap_or_default()
     }
 
-    /// Notes what a waiter was told of.
+    /// Notes the news that a waiter has seen.
     pub(super) fn see(&self, receiver: ReceiverName, news: u64) {
         self.lock().insert(receiver, news);
     }
@@ -372,8 +373,8 @@ impl SeenNews {
 
 // The space of runs: commands, and contents by their checksum.
 //
-// A small content is stored as it is. Another one is stored in pieces, each in an object of its own, and then the list of
-// them, so that one that is there is whole.
+// Small content is stored as it is. Larger content is stored in pieces, each in a separate object. The list of the
+// pieces is stored last, so content that exists is complete.
 
 /// The size of a piece, in bytes.
 const PIECE: usize = 1_024 * 1_024;

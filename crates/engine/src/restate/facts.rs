@@ -1,4 +1,4 @@
-//! The log of the changes of facts: an object like that of a run, without a lease of its own.
+//! The log of the changes of facts: an object like that of a run, but without a lease.
 
 use std::time::Duration;
 

@@ -1,6 +1,6 @@
 //! The hosts that the server knows.
 //!
-//! Questions to hosts, of whoever looks at a run.
+//! Questions to hosts, from people who look at a run.
 
 use std::time::Duration;
 
@@ -93,9 +93,9 @@ impl RestateEngine {
         }
     }
 
-    /// Changes a host, and tells its runs which epochs are over. Returns the epoch that it is in.
+    /// Changes a host, and notifies its runs which epochs are over. Returns its current epoch.
     ///
-    /// A run that cannot be told now is told by the host, and one whose object is damaged begins nothing.
+    /// A run that cannot be notified now is notified by the host, and a run whose object is damaged begins nothing.
     fn change_and_fence(&self, host: &HostName, call: HostCall) -> Result<HostEpoch, EngineError> {
         let (epoch, oldest_valid, runs) = match self.host(host, call)? {
             HostObjectAnswer::Epoch { epoch, oldest_valid, runs } => (epoch, oldest_valid, runs),

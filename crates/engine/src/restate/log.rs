@@ -198,7 +198,7 @@ struct WaitingRunCall {
     done: oneshot::Sender<CallOutcome>,
 }
 
-/// The calls of a run that wait. The task that makes them is told of each.
+/// The waiting calls of a run. The task that makes them is notified of each.
 #[derive(Debug, Default)]
 struct WaitingRunCalls {
     calls: Vec<WaitingRunCall>,
@@ -210,7 +210,7 @@ enum NextDeed {
     Make(Vec<WaitingRunCall>),
     /// No call is due before.
     Wait(Instant, Arc<Notify>),
-    /// There are no calls.
+    /// No calls are left.
     End,
 }
 
@@ -310,7 +310,7 @@ async fn make(caller: &ObjectCaller, run: &str, batch: Vec<WaitingRunCall>) {
     match answers(caller, run, &calls, CALL_LIMIT).await {
         Ok(answers) => {
             for (waiting, answer) in batch.into_iter().zip(answers) {
-                // Whoever does not wait any more has ended.
+                // A caller that no longer waits has ended.
                 let _ = waiting.done.send(Ok(answer));
             }
         }

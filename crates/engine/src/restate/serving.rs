@@ -33,7 +33,7 @@ use crate::{EngineAddress, EngineError};
 
 /// The time between two looks at whether somebody serves the objects.
 const LOOK_PAUSE: Duration = Duration::from_secs(2);
-/// The time in which whoever serves the objects has to answer.
+/// The time in which the worker that serves the objects has to answer.
 const ANSWER_LIMIT: Duration = Duration::from_secs(4);
 /// The number of looks without an answer after which the place is taken.
 const SILENT_LOOKS: u32 = 2;
@@ -140,7 +140,7 @@ impl ObjectServer {
         }
     }
 
-    /// Takes the place of whoever does not answer.
+    /// Replaces the worker that does not answer.
     fn take_over(&self, silence: &EngineError) {
         let moved = self.admin.current().and_then(|current| match current {
             None => self.admin.register(&self.url).map(|()| true),
@@ -164,7 +164,7 @@ impl ObjectServer {
         Ok(date.and_then(|date| difference(&date, SystemTime::now())))
     }
 
-    /// Warns of a clock that was right, and is no more.
+    /// Warns about a clock that was right and is now wrong. Returns whether it is wrong.
     fn look_at_clock(&self, was_wrong: bool) -> bool {
         match self.clock_differs() {
             Ok(Some(why)) => {
@@ -214,10 +214,10 @@ impl ClientThread {
     }
 }
 
-/// Returns a client that asks the server itself: no proxy stands between, and no redirect is followed.
+/// Returns a client that asks the server directly, without a proxy, and follows no redirects.
 ///
 /// # Errors
-/// A text that says why there is no client.
+/// A text that says why the client cannot be created.
 pub(super) fn client() -> Result<reqwest::Client, String> {
     let mut roots = rustls::RootCertStore::empty();
     roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());

@@ -1,8 +1,8 @@
-//! The endpoint that the Restate server dials, on a thread of its own.
+//! The endpoint that the Restate server dials, on a separate thread.
 //!
-//! The signatures of the server, checked by ring, which is here for TLS already.
+//! The signatures of the server, checked by ring, which TLS already requires.
 //!
-//! The SDK judges the whole token, and leaves the arithmetic to a provider.
+//! The SDK verifies the whole token, and leaves the arithmetic to a provider.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -47,10 +47,10 @@ pub(in crate::restate) struct ObjectEndpoint {
 }
 
 impl ObjectEndpoint {
-    /// Listens, and serves the objects to the server with this key; to everybody if there is none.
+    /// Listens, and serves the objects to the server with this key; to everybody without a key.
     ///
     /// # Errors
-    /// A text that says why it cannot listen, or why that is no key.
+    /// A text that says why it cannot listen, or why the key is not valid.
     pub(in crate::restate) fn start(
         address: SocketAddr,
         key: Option<&str>,
@@ -150,7 +150,7 @@ impl JwtVerifier for Ed25519Verifier {
     }
 }
 
-// The objects as the server calls them. Their calls are bytes, so that one of another version is told apart.
+// The objects as the server calls them. Their calls are bytes, so that calls of another version can be detected.
 
 fn head() -> Vec<String> {
     vec![run_log::HEAD.to_owned()]
@@ -462,7 +462,7 @@ pub(super) async fn looked<A>(
     }
 }
 
-/// Carries a decision out. What other objects have to know first is told first.
+/// Carries out a decision. Other objects that have to know about it first are called first.
 async fn carry_out(
     context: &ObjectContext<'_>,
     changes: StateChanges,
@@ -552,7 +552,7 @@ pub(in crate::restate) const HOST: &str = "RaymondHost";
 pub(in crate::restate) const INDEX: &str = "RaymondIndex";
 /// A content or a piece of one, by its checksum.
 pub(in crate::restate) const CONTENT: &str = "RaymondContent";
-/// The key of the object of a run that is the log of the changes of facts. It is no id of a run.
+/// The key of the run object that is the log of the changes of facts. It is not a valid run id.
 pub(in crate::restate) const FACTS: &str = "~facts";
 /// The key of the index, of which there is one.
 pub(in crate::restate) const ALL: &str = "all";

@@ -26,7 +26,7 @@ use crate::restate::objects::state::{
 
 const HEAD: &str = "head";
 
-/// A host. One that was removed keeps its epoch, so that its next one is new.
+/// A host. A removed host keeps its epoch, so that its next epoch is new.
 #[derive(Debug, Default, Clone, Serialize, Deserialize)]
 struct HostHead {
     /// Zero if it was never served: then only its mail counts.
@@ -231,7 +231,7 @@ impl NewsWaiters {
     }
 }
 
-/// The longest time that a wait takes on the server. Whoever waits longer asks again.
+/// The longest time that a wait takes on the server. Callers that wait longer ask again.
 pub(in crate::restate) const LONGEST_WAIT_MS: u64 = 20_000;
 
 /// A wait for more than was seen. The answer is the number of the last news, or what was seen if the time is over.
@@ -287,7 +287,7 @@ pub(super) fn begin(
     let open = queue.loaded().filter(|one| of_host(one));
     let mut may_begin: HashSet<String> = open.map(|one| one.key.clone()).collect();
     if keys.iter().any(|key| !may_begin.contains(key)) {
-        // The note of one that has a reply by now is made again.
+        // A request that has a reply by now was begun before, and its note is repeated.
         let answered = AnsweredList::load_whole(state)?;
         let replied = answered.loaded().filter(|one| one.by == *by);
         may_begin.extend(replied.map(|one| one.key.clone()));

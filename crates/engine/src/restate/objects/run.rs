@@ -16,8 +16,8 @@ use crate::restate::objects::run_log::{RunHead, TERMS};
 use crate::restate::objects::state::{IndexCall, IndexedRun, ObjectEffect, ObjectState, Undecided};
 use crate::restate::objects::{host, run_log, run_mail};
 
-/// Changes a run by several calls, one after the other. What they lack is told at once: those behind one that lacks
-/// something mostly lack the same as behind one that is decided.
+/// Changes a run by several calls, one after the other. All missing values are reported together: the calls after an
+/// undecided call mostly lack the same values as they would after a decided call.
 pub(super) fn decide_all(
     run: &str,
     calls: &[RunCall],
@@ -324,7 +324,7 @@ pub(super) fn claim(
     Ok(RunAnswer::Epoch(head.epoch))
 }
 
-/// Extends a lease. One that was given back stays so.
+/// Extends a lease. A lease that was given back stays so.
 pub(super) fn renew(head: &mut RunHead, lease_ms: u64, state: &mut ObjectState<'_>) {
     if head.holder.is_some() {
         extend(head, lease_ms, state);
@@ -480,11 +480,11 @@ pub(in crate::restate) enum RunCall {
     LeaveCommand {
         command: CarriedCommand,
     },
-    /// Appends to the log of the changes of facts, which is no run.
+    /// Appends to the log of the changes of facts, which is not a run.
     AppendFact {
         change: FactChangeCall,
     },
-    /// Calls of whoever looks at the run.
+    /// Calls of people who look at the run.
     Ask {
         question: CarriedRequest,
     },
@@ -546,7 +546,7 @@ pub(in crate::restate) enum LeasedDeed {
     },
 }
 
-/// A change of facts, and the number of the one that it follows.
+/// A change of facts, and the number of the change that it follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(in crate::restate) struct FactChangeCall {
     pub(in crate::restate) after: u64,

@@ -1,13 +1,14 @@
 //! The decisions about the log of a run.
 //!
-//! The lines are in chunks of a fixed number of lines, so that the chunk of a record follows from its number, an append
-//! rewrites the last chunk alone, and no call loads more than it needs. A long line has a value of its own.
+//! The lines are stored in chunks of a fixed number of lines. So the chunk of a record follows from its number, an
+//! append rewrites only the last chunk, and no call loads more than it needs. A long line has a separate value.
 //!
-//! The requests that were forgotten a while ago. A call that sends one, was cut off and comes late, finds its key taken.
+//! The requests that were forgotten a while ago. A call that was cut off and sends such a request late finds its key
+//! taken.
 //!
-//! To look for each key would cost the server more than to send it. So the lists are read only for a sending that could
-//! be late: one that its sender began before it last had something forgotten, one of another sender, and one with a key that
-//! the sender knows to have sent before.
+//! Looking for each key would cost the server more than sending it. So the lists are read only if a sending could be
+//! late: if its sender began it before it last had something forgotten, if it is from another sender, or if it has a
+//! key that the sender knows to have sent before.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -29,7 +30,7 @@ const ANSWER: usize = 4 * 1_024 * 1_024;
 #[serde(untagged)]
 enum KeptLine {
     Here(u64, String),
-    /// Its text has a value of its own.
+    /// Its text is in a separate value.
     Apart(u64),
 }
 
@@ -103,7 +104,7 @@ pub(super) fn append(
     Ok(RunAnswer::Done)
 }
 
-/// Appends a change of facts if the one that it follows is the last. The same change in the same place was appended by an
+/// Appends a change of facts if it follows the last change. The same change in the same place was appended by an
 /// earlier call.
 pub(super) fn append_fact(
     head: &mut RunHead,
@@ -210,7 +211,7 @@ pub(super) struct RunHead {
     pub(super) last: u64,
     /// The hosts that know that they have requests of this run.
     pub(super) told: BTreeSet<String>,
-    /// By host: the oldest epoch that is not over, as far as the run was told.
+    /// By host: the oldest epoch that is not over, as far as the run knows.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) fences: BTreeMap<String, u64>,
     /// The number of the next batch of bodies.
@@ -240,7 +241,7 @@ impl RunHead {
         *known = oldest_valid.max(*known);
     }
 
-    /// Returns whether the epoch of a host is over, as far as the run was told.
+    /// Returns whether the epoch of a host is over, as far as the run knows.
     pub(super) fn is_fenced(&self, by: &ActingHost) -> bool {
         self.fences.get(&by.host).is_some_and(|oldest_valid| by.epoch < *oldest_valid)
     }
@@ -264,7 +265,7 @@ impl RunHead {
     }
 }
 
-/// The fewest requests of a list that takes no more.
+/// The number of requests at which a list is full.
 const LIST: usize = 256;
 /// The most lists before the last one. They have the last 10,000 requests.
 const MOST: u64 = 40;

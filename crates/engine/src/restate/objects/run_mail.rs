@@ -77,7 +77,7 @@ pub(super) fn enqueue(
             let known: HashSet<&str> = queue.loaded().map(|one| one.key.as_str()).collect();
             new.retain(|one| !known.contains(one.key.as_str()));
         }
-        // A host that has something to receive in this epoch was told so, and looks until it finds nothing.
+        // A host that has something to receive in this epoch was notified, and looks until it finds nothing.
         let unreceived = queue.entries.iter().filter(|one| !one.is_received);
         let told: HashSet<u64> = unreceived.map(|one| one.host_epoch).collect();
         let is_news = new.iter().any(|one| !told.contains(&one.host_epoch));
@@ -313,7 +313,7 @@ impl HostQueue {
         Ok(all)
     }
 
-    /// Returns whether there are no requests.
+    /// Returns whether the queue is empty.
     pub(super) fn is_empty(&self) -> bool {
         self.entries.is_empty() && self.lists.index().is_empty()
     }
@@ -406,7 +406,7 @@ impl HostQueue {
     }
 }
 
-// The decisions about questions to hosts, of whoever looks at a run. No supervisor sees them.
+// The decisions about questions to hosts, from people who look at a run. No supervisor sees them.
 
 const QUESTIONS: &str = "questions";
 

@@ -1,7 +1,7 @@
-//! The state of an object as a decision sees it: values by their keys, and what is to be changed.
+//! The state of an object as a decision sees it: values by their keys, and the changes to make.
 //!
-//! A decision is a function without a server. It names the values that it lacks, is given them, and is made anew from its
-//! beginning, so that only what it needs is loaded.
+//! A decision is a function without a server. It names the values that it lacks, gets them, and runs again from its
+//! beginning, so that only the values that it needs are loaded.
 //!
 //! The decisions of the index: which runs and hosts there are.
 //!
@@ -19,7 +19,7 @@ use serde_json::Value;
 use crate::restate::objects::run::RunCall;
 use raymond_model::host::HostStanding;
 
-/// The values of an object that were loaded so far; `None` for one that is not there.
+/// The values of an object that were loaded so far; `None` for a value that does not exist.
 pub(super) type LoadedValues = BTreeMap<String, Option<Vec<u8>>>;
 
 /// The reason why nothing was decided.
@@ -148,13 +148,13 @@ pub(super) fn decided<A>(
 pub(super) enum ObjectEffect {
     /// The index changes before the answer is given.
     Index(IndexCall),
-    /// A host changes before the answer is given. No host waits for a run, so there is no deadlock.
+    /// A host changes before the answer is given. Hosts never wait for runs, so this cannot deadlock.
     Host(String, HostCall),
-    /// A host is told soon.
+    /// A call to a host, soon.
     HostSoon(String, HostCall),
-    /// A run is told soon.
+    /// A call to a run, soon.
     RunSoon(String, RunCall),
-    /// The run itself is told after a while, by the timer of the server.
+    /// A call to the run itself after a while, by the timer of the server.
     OwnRunAfter(RunCall, Duration),
     /// Somebody who waits is woken, by the id of an awakeable and the number of the last news.
     Wake(String, u64),
@@ -273,7 +273,7 @@ pub(in crate::restate) enum HostLook {
 #[serde(rename_all = "snake_case")]
 pub(in crate::restate) enum HostObjectAnswer {
     Done,
-    /// The host is in this epoch. Its runs are to be told the oldest one that is not over.
+    /// The host is in this epoch. Its runs have to learn its oldest epoch that is not over.
     Epoch {
         epoch: u64,
         oldest_valid: u64,

@@ -7,7 +7,7 @@
 //!  ├─ serve ───────── the page of all runs in a browser: requests, streams of events, scripts
 //!  └─ runtime ─────── the library: a workflow, options and plug-ins in, an outcome out
 //!      ├─ plugin ──── the actors that come with it: console, debug directory, JSON lines,
-//!      │              notifications, telemetry, and the one that speaks for a program
+//!      │              notifications, telemetry, and the actor of an external program
 //!      ├─ actor ───── supervisor, agents, processes: they perform what is decided below
 //!      │   ├─ world ─ the operations of graphs: files, git, pages and programs, confined to a workspace
 //!      │   ├─ store ─ the run directory: journal, snapshot, lock, inbox; the workflow's files
@@ -31,12 +31,13 @@
 //!
 //! An agent in a graph, a program or a script takes the same steps, but [`language::resume`] takes the place of the
 //! prompt. The supervisor advances it from the position in its state, without the outside world, until it needs
-//! something. The result is an [advance](domain::advance): outputs, a position, and what is next. It is decided, applied and made
-//! durable as any report. An [activity](domain::activity) is performed by the agent, whatever the language.
+//! something. The result is an [advance](domain::advance): outputs, a position, and what is next. It is decided,
+//! applied and made durable like any report. The agent performs an [activity](domain::activity), regardless of the
+//! language.
 //!
 //! A [script](language::prompt::script) is one activity, and the tag at the end of its output is
 //! [judged](language::prompt::judgement) as a reply. A tag may lead to another folder, a
-//! [scope of its own](language::prompt::scopes).
+//! [separate scope](language::prompt::scopes).
 //!
 //! [`language::graph::read`] makes a [graph](language::graph::checked_graph) of the file, and
 //! [`language::graph::interpreter`] executes its nodes. Reads run in [`world`] at once. What comes before a write, a
@@ -56,11 +57,11 @@
 //! the agent with the outcomes. An agent has one [working directory](raymond_model::worktree) for its whole life:
 //! [`process::working_dirs`] knows its path, and [`world::worktrees`] makes its worktree.
 //!
-//! A plug-in is an actor that [`runtime::PlugIns`] gives a mailbox and a thread of its own. It receives each
-//! [`Published`] record, and may be asked a [`Consult`] before a turn starts and before a transition is taken;
-//! [`domain::decide`] makes its answer a part of the event. [`plugin::external`] is the actor of a plug-in that is a
-//! program, and speaks [`domain::protocol`]. A reader needs no actor: `raymond top` follows the journal by
-//! [`store::follow`] and the turns by [`raymond_agents::turn_transcript`]. A browser reads the same through [`serve`], and acts by the code of the
+//! A plug-in is an actor that [`runtime::PlugIns`] gives its own mailbox and thread. It receives each [`Published`]
+//! record, and may be asked a [`Consult`] before a turn starts and before a transition is taken; [`domain::decide`]
+//! makes its answer a part of the event. [`plugin::external`] is the actor of a plug-in that is a program, and speaks
+//! [`domain::protocol`]. A reader needs no actor: `raymond top` follows the journal by [`store::follow`] and the turns
+//! by [`raymond_agents::turn_transcript`]. A browser reads the same through [`serve`], and acts by the code of the
 //! commands.
 //!
 //! A run can branch off another: [`domain::causal_cut`] tells the records that follow from the place from those that

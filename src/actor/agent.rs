@@ -1,6 +1,6 @@
-//! The actor of one live agent: it takes the turn that is due and reports its outcome.
+//! The actor of one live agent: it takes the next turn and reports its outcome.
 //!
-//! It holds nothing that is not in the persisted state, so a new actor can take its place at any time.
+//! All its data is in the persisted state, so a new actor can replace it at any time.
 
 use std::path::Path;
 use std::rc::Rc;
@@ -97,7 +97,7 @@ impl AgentActor {
         self.context.supervisor.reports.do_send(TurnReported(report));
     }
 
-    /// Starts a turn, unless a plug-in objects. One that was begun before is followed without asking again.
+    /// Starts a turn, unless a plug-in objects. A turn that was begun before is followed without asking again.
     fn take(&mut self, prepared: PreparedTurn, ctx: &mut Ctx<Self>) {
         let PreparedTurn { permit, input, rules, results, unfilled } = prepared;
         if let Some(Err(error)) = results.as_ref().map(keep_results) {
@@ -270,7 +270,7 @@ impl AgentActor {
 
 // Asks plug-ins before a turn starts and before a transition is reported.
 //
-// Without such plug-ins, nothing is waited for.
+// Without such plug-ins, it does not wait.
 
 impl AgentActor {
     /// Starts a turn, unless a plug-in objects.

@@ -1,7 +1,7 @@
-//! The commands of the bodies of `for-each`: each runs as a task of its own, whoever waits for it.
+//! The commands of the bodies of `for-each`: each runs as a separate task, independent of its waiters.
 //!
-//! A command is begun once. Who asks for it again is attached to it, and its outcome is kept until the program's
-//! position no longer names it.
+//! A command is begun once. Callers that ask for it again are attached to it, and its outcome is kept until the
+//! program's position no longer names it.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
@@ -101,7 +101,7 @@ impl CommandTasks {
                 Some(outcome) => results.extend(result_of(outcome).map(|result| (*id, result))),
             }
         }
-        // After one that is stuck the run comes to a pause, too.
+        // A stuck command pauses the run, too.
         if is_one_running && (results.is_empty() || stuck.is_some() || self.is_closed.get()) {
             return None;
         }

@@ -1,7 +1,7 @@
 //! The exchange of work between hosts, before something begins at one and after it is over there.
 //!
-//! A host that cannot reach the exchange is asked again until it can: the agent waits meanwhile, and people are told why.
-//! So a step counts only once its work is where other hosts find it, and no turn is repeated for that.
+//! A host that cannot reach the exchange is asked again until it can. In the meantime, the agent waits, and raymond
+//! reports why. So a step counts only once its work is where other hosts find it, and no turn is repeated for that.
 
 use std::rc::Rc;
 use std::time::Duration;

@@ -37,7 +37,7 @@ pub struct Published {
     pub missed: u64,
 }
 
-/// To a plug-in that may change decisions: a consultation. Its answer is waited for no longer than its deadline.
+/// To a plug-in that may change decisions: a consultation. Its caller waits for the answer no longer than the deadline.
 #[derive(Debug, Clone, Message)]
 #[rtype(result = "ConsultVerdict")]
 pub struct Consult(pub Consultation);

@@ -48,7 +48,7 @@ pub struct TurnActor {
 }
 
 impl TurnActor {
-    /// Starts a turn for an agent, which is told of its end.
+    /// Starts a turn for an agent, and notifies the agent of its end.
     pub fn launch(
         input: TurnInput,
         context: Rc<RunContext>,
@@ -297,7 +297,7 @@ async fn forwarded<T>(
     }
 }
 
-/// Returns the next word about the hosts; without any it is waited for in vain.
+/// Returns the next news about the hosts; without a channel, never returns.
 async fn next(
     hosts: &mut Option<&mut mpsc::UnboundedReceiver<Vec<HostSighting>>>,
 ) -> Option<Vec<HostSighting>> {

@@ -72,7 +72,7 @@ impl AgentView {
     }
 }
 
-/// Returns the beginning of what a forked agent was given: its `item`, or else the first of its own variables.
+/// Returns the beginning of a forked agent's input: its `item`, or else its first own variable.
 pub fn item_of(agent: &Agent) -> Option<String> {
     agent.id.parent()?;
     let variables = &agent.spec.variables;
@@ -192,7 +192,7 @@ impl AgentRegistry {
         }
     }
 
-    /// Returns whether there is no live agent.
+    /// Returns whether no agent is live.
     pub fn is_empty(&self) -> bool {
         self.live.is_empty()
     }

@@ -154,7 +154,7 @@ impl ReplayRunner {
         let recorded = &found.recorded;
         let shown = match &recorded.prompt {
             Some(_) if found.is_asked(asked) => None,
-            // Nobody was asked, so there is no prompt to compare.
+            // No prompt was sent, so nothing can be compared.
             None if recorded.given => return Ok(()),
             Some(prompt) => Some(difference(&self.marks.filled(prompt), asked.prompt)),
             None => Some("the recorded prompt is not known".to_owned()),
@@ -304,9 +304,9 @@ impl StepRunner for ReplayRunner {
 
 // Runs the first part of a run from a cassette, and the rest by another runner.
 //
-// A turn is of the recorded part if the cassette has it in its place: that needs no memory, so a run that was killed
-// continues at the same switch. The first turn after it in a session begins that session anew, because nobody has it, with
-// the recorded conversation before its prompt.
+// A turn belongs to the recorded part if the cassette has it in its place. This needs no stored state, so a run that
+// was killed switches at the same turn. The first live turn in a replayed session begins a new session, because the
+// replayed session does not exist, and puts the recorded conversation before its prompt.
 
 /// The runner of a run whose first part is replayed.
 pub struct ReplayUntilRunner {
@@ -329,7 +329,7 @@ impl ReplayUntilRunner {
         Self { replay, live, turns: RefCell::new(turns), steps, has_warned: Cell::new(false) }
     }
 
-    /// Returns the input of a turn that is not replayed: in a session that was, it begins anew.
+    /// Returns the input of a turn that is not replayed. In a replayed session, it begins a new session.
     fn live_input(&self, mut input: TurnInput) -> TurnInput {
         let Some(message) = replayed_history(&input.session) else { return input };
         let turns = self.turns.borrow();
@@ -360,7 +360,7 @@ impl StepRunner for ReplayUntilRunner {
             self.turns.borrow_mut().note(&input.turn, &input.session, index);
             return Rc::clone(&self.replay).run(input, notices);
         }
-        // A script has no messages. Without one, a session would seem to have none of its own turns.
+        // A script has no messages. Without a message, the session would seem to have no live turns.
         let message = MessageId::new(&input.turn.stem());
         let outcome = Rc::clone(&self.live).run(self.live_input(input), notices);
         Box::pin(async move {
@@ -375,7 +375,7 @@ impl StepRunner for ReplayUntilRunner {
     }
 
     fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
-        // The other runner must not take the stream of a replayed turn for one of its own.
+        // The other runner must not mistake the stream of a replayed turn for its own.
         let is_written_here = |turn: &TurnId| ScriptedStream::is_of(&self.steps, turn);
         let (replayed, live): (Vec<TurnId>, Vec<TurnId>) =
             turns.into_iter().partition(is_written_here);
@@ -399,7 +399,7 @@ impl StepRunner for ReplayUntilRunner {
         self.live.keep(agent, wanted);
     }
 
-    /// Returns none: the turn that begins may be one that is replayed, and needs no process.
+    /// Returns none, because the next turn may be replayed, and then needs no process.
     fn offer(&self) -> Option<SessionId> {
         None
     }

@@ -1,9 +1,9 @@
-//! The runner of turns: the seam between the agents and whatever answers them.
+//! The runner of turns: the interface between the agents and the source of their answers.
 //!
 //! Running is idempotent by the turn's identity. Inputs and outcomes are plain data, so a turn may one day be run
 //! on another machine.
 //!
-//! The runner that stands in where Claude Code is not found, for graphs that never ask it.
+//! The runner that is used if Claude Code is not found, for graphs that never ask it.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -43,8 +43,8 @@ pub trait StepRunner {
     /// Returns the number of turns it can run at the same time.
     fn capacity(&self) -> usize;
 
-    /// Returns the number of turns that the machine has room for now, running ones included. If there is no room,
-    /// it may make some.
+    /// Returns the number of turns that the machine has room for now, including running turns. Without any room, it may
+    /// make some.
     fn fits(&self) -> usize {
         usize::MAX
     }

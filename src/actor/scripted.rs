@@ -186,7 +186,7 @@ struct ScriptedTurn {
 }
 
 impl ScriptedTurn {
-    /// Returns the turn after its delay; one that takes longer than it may fails then.
+    /// Returns the turn after its delay. A turn that exceeds its time limit fails at that limit.
     async fn waited(mut self) -> Result<Self, TurnFailure> {
         if let Some((longest, fault)) = ScriptedFault::of_delay(self.delay_ms, self.limits) {
             (self.delay_ms, self.fault) = (longest, Some(fault));

@@ -83,7 +83,7 @@ impl ConsolePlugin {
         }
     }
 
-    /// Counts the agents anew, and returns the live ones.
+    /// Counts the agents again, and returns the live ones.
     fn count_agents(&mut self) -> Vec<Arc<AgentView>> {
         let (views, ended) = self.registry.snapshot();
         self.fan_outs = FanOuts::of(&views, ended);
@@ -235,7 +235,7 @@ const PROGRESS_INTERVAL_MS: u64 = 30_000;
 /// The number of the first of many records alike that has no line.
 const FIRST_HIDDEN: usize = FAMILY_FOLD_SIZE + 1;
 
-/// The amount that is told about a run.
+/// How much raymond reports about a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Verbosity {
     /// Only what needs attention.
@@ -296,7 +296,7 @@ impl LineChoice {
         }
     }
 
-    /// Returns whether a record says once more that there is no network, and notes what it says.
+    /// Returns whether a record repeats that the network is unreachable, and notes what it says.
     fn repeats_absence(&mut self, event: &Event) -> bool {
         let was_offline = self.is_offline;
         if let Event::TurnFailed(TurnFailed { cause: FailureCause::Network, .. }) = event {
@@ -390,7 +390,7 @@ struct ToldFanOut {
 }
 
 impl ToldProgress {
-    /// Returns the large fan-outs whose progress is to be told now, and remembers that it is told.
+    /// Returns the large fan-outs whose progress should be reported now, and notes it as reported.
     pub fn due(&mut self, fan_outs: &FanOuts, now: Timestamp) -> Vec<FanOutKey> {
         let mut due = Vec::new();
         for (key, progress) in fan_outs.large() {

@@ -103,7 +103,7 @@ struct PluginLineReceived {
 struct PluginEnded(PluginExit);
 
 impl ExternalPlugin {
-    /// Returns an actor for a program, which it starts when it is started itself; `ready` is told whether that was
+    /// Returns an actor for a program, which it starts when it is started itself. `ready` receives whether that was
     /// possible.
     pub fn new(
         plugin: PlugIn,
@@ -329,7 +329,7 @@ impl ExternalPlugin {
     }
 }
 
-/// Marks a program whose greeting is not understood: it is told things, but not asked.
+/// Marks a program whose greeting is not understood. It receives events, but no questions.
 fn up_as_onlooker(state: &mut PluginStatus) {
     if let PluginStatus::Up(up) = state {
         up.hello = Some(PluginHello { version: 0, consult: Vec::new() });

@@ -2,8 +2,8 @@
 //!
 //! Most of them never change a run. The actor of an external plug-in may change decisions.
 //!
-//! Each receives every record after it is committed. They run on a thread of their own, so a slow terminal or disk
-//! delays nothing else.
+//! Each receives every record after it is committed. They run on a separate thread, so a slow terminal or disk delays
+//! nothing else.
 
 pub mod console;
 pub mod debug;

@@ -118,8 +118,8 @@ fn is_for_desktop(kind: NotificationKind) -> bool {
 
 // Selects the records that are notified, and words the notifications. Pure.
 //
-// A run's end has no record of its own: it follows from the number of live agents. It is notified when no more
-// records come, so that the sum holds all costs.
+// A run's end has no separate record: it follows from the number of live agents. The notification is sent when no more
+// records come, so that the sum includes all costs.
 
 /// The maximum length of a message. It goes into the environment, where there is little room.
 const MAX_MESSAGE_BYTES: usize = 2000;
@@ -264,8 +264,8 @@ impl NotificationTracker {
         Some(self.notification(kind, &message, Some(Arc::clone(&published.record))))
     }
 
-    /// Returns the notification that is due when no further record comes. Without the failures of the whole run,
-    /// those that were seen count.
+    /// Returns the notification to send when no further record comes. Without the failures of the whole run, it counts
+    /// the failures that were seen.
     pub fn at_the_end(&self, failures: Option<&AgentFailures>) -> Option<Notification> {
         let Self { run, spent, .. } = self;
         if self.live > 0 {

@@ -82,7 +82,7 @@ pub fn write_turn_json(steps: &Path, name: &str, cost: Usd, out: File) -> io::Re
     let mut array = JsonArrayWriter { out: BufWriter::new(out), separator: "[\n" };
     match TurnTranscript::find(steps, name) {
         None => array.push(&json!({ "type": "result", "total_cost_usd": cost }))?,
-        // A line that is no JSON is a text.
+        // A line that is not JSON becomes a string.
         Some(transcript) => transcript.for_each_line(|line| {
             array.push(&serde_json::from_str(line).unwrap_or_else(|_| json!(line)))
         })?,

@@ -206,7 +206,7 @@ fn fan_out_row(
     row
 }
 
-/// Returns the progress of a fan-out as a line of its own, for a log.
+/// Returns the progress of a fan-out as a separate line, for a log.
 pub fn progress_line(
     key: &FanOutKey,
     progress: &FanOutProgress,

@@ -162,7 +162,7 @@ pub fn waiting(until: Timestamp) -> String {
 /// The most agents that a line names.
 const MAX_NAMED_AGENTS: usize = 8;
 
-/// Returns which agents live again.
+/// Returns which agents are retried.
 fn retried(agents: &[RetriedAgent]) -> String {
     let mut names: Vec<String> =
         agents.iter().take(MAX_NAMED_AGENTS).map(|one| one.agent.to_string()).collect();
@@ -497,7 +497,7 @@ fn waits_for(awaiting: Option<&str>) -> String {
     format!(": waits for {}", one_line(awaiting.unwrap_or_default()))
 }
 
-/// Returns the commands of bodies that a step makes due; `None` if all ran already, which was told before.
+/// Returns the commands of bodies that a step adds; `None` if all ran already and were reported before.
 fn commands(all: &[BodyCommand], step: u64) -> Option<String> {
     const MAX_SHOWN_COMMANDS: usize = 4;
     let new: Vec<&BodyCommand> = all.iter().filter(|one| one.id.step == step).collect();
@@ -532,7 +532,7 @@ fn seen(change: &FactChange) -> String {
 //
 // The sentence about agents that are given hosts.
 
-/// The maximum length of the reason why a person is waited for. Views of a fixed width cut it themselves.
+/// The maximum length of the reason why an agent waits for a person. Views of a fixed width cut it themselves.
 const MAX_REASON_BYTES: usize = 1000;
 
 /// Returns the work of an agent that advances by itself.

@@ -109,8 +109,8 @@ impl StyledLine {
         Self(cut)
     }
 
-    /// Breaks the line between words where it is wider than `width`; what follows is indented by `indent`. The last cell of
-    /// a table's row begins a line of its own.
+    /// Breaks the line between words where it is wider than `width`, and indents the rest by `indent`. The last cell of
+    /// a table's row begins a separate line.
     pub fn broken(mut self, width: usize, indent: usize) -> Vec<Self> {
         let cell = if self.width() > width { self.take_last_cell() } else { None };
         let mut lines = Vec::new();
@@ -161,8 +161,8 @@ impl StyledLine {
     }
 }
 
-/// Returns the offset of the last blank at which a line that is too wide can be broken, outside a command if that fits on
-/// a line of its own.
+/// Returns the offset of the last blank at which a line that is too wide can be broken, outside a command if the
+/// command fits on a separate line.
 pub fn break_of(line: &str, width: usize) -> Option<usize> {
     if measure_text_width(line) <= width {
         return None;

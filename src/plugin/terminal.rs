@@ -1,8 +1,8 @@
 //! The output of messages to people: above the live view if there is one, else straight to the stream.
 //!
-//! A reader can stop reading, as with Ctrl-S, and writing then takes for ever. So a thread of its own does the
-//! writing, and all others leave their messages in a bounded queue: a message that does not fit is dropped and
-//! counted. All other threads never wait for a person.
+//! A reader can stop reading, as with Ctrl-S, and writing then blocks forever. So a separate thread does the writing,
+//! and all other threads put their messages into a bounded queue. A message that does not fit is dropped and counted.
+//! So the other threads never wait for a person.
 
 use std::io::Write;
 use std::sync::Arc;

@@ -87,7 +87,8 @@ impl Supervisor {
         }
     }
 
-    /// Returns the other facts if an agent takes one that only its run still has: the record of the advance ends it.
+    /// Returns the other facts if an agent takes a fact that only its run still has. The record of the advance ends
+    /// that fact.
     fn facts_without_kept(&self, id: &AgentId, input: &ResumeInput) -> Option<KnownFacts> {
         let ResumeInput::Activity(Ok(ActivityResult::Claimed(Some(_)))) = input else {
             return None;
@@ -265,8 +266,8 @@ impl Handler<AdvanceAgent> for Supervisor {
 // These are the outcomes of turns, throttling by the API, and the loss of an actor.
 
 impl Supervisor {
-    /// Records the consequences of a report. A late or repeated report changes nothing, and does not return the
-    /// permit of the turn that is due now.
+    /// Records the consequences of a report. A late or repeated report changes nothing, and does not return the permit
+    /// of the current turn.
     pub(super) fn record_report(&mut self, report: &TurnReport, ctx: &mut Ctx<Self>) {
         self.advancing.remove(&report.turn.agent);
         if !self.run.agents.contains_key(&report.turn.agent) {
@@ -302,7 +303,7 @@ impl Supervisor {
         }
         self.admission.release(&report.turn.agent);
         let agent = self.run.agents.get(&report.turn.agent);
-        // An evaluator's session is never continued elsewhere, because its state is evaluated anew.
+        // An evaluator's session is never continued elsewhere, because its state is evaluated again.
         let kept_session = report
             .kept_session
             .clone()

@@ -92,8 +92,8 @@ impl Supervisor {
         }
     }
 
-    /// Gives an agent the turn that is due, now or when it is time. Work that depends on a record on its way to
-    /// the disk begins only once that is durable.
+    /// Gives an agent its next turn, now or at its time. Work that depends on a record on its way to the disk begins
+    /// only once that record is durable.
     pub(super) fn dispatch_agent(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         let goes_on = matches!(self.shutdown, ShutdownPhase::NotBegun)
             && self.run.status == RunStatus::Running;
@@ -224,7 +224,7 @@ impl Supervisor {
         })
     }
 
-    /// Returns the pause that is due because nothing continues before someone acts.
+    /// Returns the pause to begin if nothing continues before someone acts.
     fn all_wait(&self) -> Option<PauseReason> {
         let is_still =
             self.pending.is_empty() && self.advancing.is_empty() && self.admission.is_idle();
@@ -245,7 +245,7 @@ impl Supervisor {
         self.commit_all(events, ctx);
     }
 
-    /// Returns the spending so far, as plug-ins are told it.
+    /// Returns the spending so far, as raymond reports it to plug-ins.
     pub(super) fn spent(&self, agent: &AgentId) -> SpendingTotals {
         SpendingTotals {
             agent_cost_usd: self
@@ -276,7 +276,7 @@ impl Supervisor {
         allowed.min(fits)
     }
 
-    /// Schedules once more after `after`, whatever happens until then.
+    /// Schedules once more after `after`, regardless of what happens until then.
     fn schedule_later(&mut self, after: Duration, ctx: &mut Ctx<Self>) {
         if !std::mem::replace(&mut self.is_scheduled, true) {
             ctx.run_later(after, |this, ctx| {
@@ -313,19 +313,19 @@ fn chance() -> f64 {
     (Uuid::new_v4().as_u128() >> 64) as f64 / u64::MAX as f64
 }
 
-// The supervisor and turns: the one that has a permit is prepared, and its reply is judged.
+// The supervisor and turns: it prepares a turn that has a permit, and judges its reply.
 //
 // The agents whose next work starts with a record that is not durable yet.
 //
-// Until then nothing else begins that work, and those that have begun before keep their places among the permits: what
-// is begun is finished first.
+// Until then nothing else begins that work. Agents that have begun before keep their places among the permits, because
+// started work is finished first.
 //
 // The timers of agents.
 //
-// They end a backoff, a hold or a stagger, the timeout of a question or a join, and a time that a program waits for.
+// They end a backoff, a hold, a stagger, the timeout of a question or a join, and a time that a program waits for.
 //
-// All of them share one timer, because each further one would be polled at every message: ten thousand agents may
-// be waiting for their stagger to pass. The clock is checked once a minute at least, because time goes on while a
+// They all share one timer, because every additional timer would be polled at each message, and ten thousand agents may
+// be waiting for their stagger to pass. The clock is checked at least once a minute, because time goes on while a
 // machine sleeps.
 
 impl Supervisor {
@@ -470,8 +470,8 @@ impl Supervisor {
 }
 
 impl AgentTimers {
-    /// Returns whether an agent is still to be looked at whose time is not later than `at`. One that comes after it
-    /// waits behind it, even if the time has passed by now: workers that start together keep their order.
+    /// Returns whether an agent with a time not later than `at` is still pending. Later agents wait behind it, even if
+    /// their time has passed by now, so workers that start together keep their order.
     pub(super) fn has_up_to(&self, at: Timestamp) -> bool {
         self.due.first().is_some_and(|(first, _)| *first <= at)
     }

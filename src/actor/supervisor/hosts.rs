@@ -1,7 +1,7 @@
-//! The supervisor and the hosts of its agents: each agent is given one, and loses it if the host is lost.
+//! The supervisor and the hosts of its agents: each agent gets a host, and loses it if the host is lost.
 //!
-//! An agent is placed by the record that lets it take its first step. If no host takes it then, it waits, and a record of
-//! its own places it later. All decisions are the host table's.
+//! The record that lets an agent take its first step also places it. If no host takes it then, it waits, and a separate
+//! record places it later. The host table makes all decisions.
 
 use std::collections::BTreeSet;
 
@@ -44,7 +44,7 @@ pub(super) struct RunHosts {
     unplaced: BTreeSet<AgentId>,
     /// True once the hosts were seen; before that, no host takes an agent.
     has_seen: bool,
-    /// The reason that was told last why agents have no host.
+    /// The last reported reason why agents have no host.
     told: Option<String>,
 }
 
@@ -52,7 +52,8 @@ impl RunHosts {
     /// Returns the hosts of a run, with the agents where its records say that they live.
     pub(super) fn of(run: &Run, has_shared_dir: bool) -> Self {
         let starts_claude = run.settings.answerer == AnswererKind::Claude;
-        // Turns of Claude Code cost money, so none is sent before it can begin. One that waits would take a permit from another host.
+        // Turns of Claude Code cost money, so none is sent before it can begin. A waiting turn would take a permit from
+        // another host.
         let sends_ahead = !starts_claude && run.settings.max_procs == MaxProcs::Auto;
         let mut hosts = Self {
             table: HostTable::new(WIRE_VERSION)

@@ -77,8 +77,9 @@ impl Supervisor {
         }
     }
 
-    /// Ends the running turn or activity of an agent that a person stops; its report ends the agent. If nothing of it runs,
-    /// it ends at once. A turn of an earlier raymond that is still to be taken up goes on, and its report ends the agent.
+    /// Ends the running turn or activity of an agent that a person stops. The report of that turn or activity ends the
+    /// agent. If nothing of it runs, the agent ends at once. A turn of an earlier raymond that is not adopted yet
+    /// continues, and its report ends the agent.
     pub(super) fn stop_agent(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
         self.context.performer.stop_agent(id);
         if self.admission.holders().any(|holder| holder == id) {
@@ -145,9 +146,10 @@ impl Supervisor {
     }
 }
 
-// The supervisor and tool calls that need approval: each is asked once, of plug-ins too, and its turn is told the answer.
+// The supervisor and tool calls that need approval: it asks about each once, plug-ins too, and tells its turn the
+// answer.
 //
-// Commands of people: each is recorded, and then what follows from it.
+// Commands of people: each is recorded, then its consequences.
 //
 // The supervisor and questions: agents that wait for answers, the answers, and their timeouts.
 
@@ -263,7 +265,7 @@ impl Supervisor {
 }
 
 impl Supervisor {
-    /// Returns the event with which failed agents live again; `None` if the selection chooses none.
+    /// Returns the event that retries failed agents; `None` if the selection chooses none.
     pub(super) fn retry(&self, selection: &RetrySelection) -> Option<Event> {
         let decided = retry_agents(&self.run, selection, new_session);
         decided.map_err(|why| tracing::warn!("nothing is retried: {why}")).ok()

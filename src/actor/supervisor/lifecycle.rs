@@ -299,7 +299,7 @@ impl Supervisor {
 pub enum SupervisorStart {
     /// A run whose first record is in its journal already.
     FirstRecord(Box<Record>),
-    /// An existing run, the settings under which it is resumed, and the failed agents that live again.
+    /// An existing run, the settings under which it is resumed, and the failed agents to retry.
     Resume(Box<Settings>, Option<RetrySelection>),
     /// No first step: the run has begun.
     Done,

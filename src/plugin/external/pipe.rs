@@ -55,7 +55,7 @@ impl PluginOutbox {
     pub(super) fn send(&self, mut line: String) {
         line.push('\n');
         self.waiting.fetch_add(line.len(), Relaxed);
-        // A program that reads no more is no error; it may still have something to say.
+        // A program that no longer reads is not an error, because it may still send messages.
         let _ = self.lines.send(line);
     }
 
@@ -88,7 +88,7 @@ pub(super) enum PluginLine {
     TooLong,
 }
 
-/// Reads lines until there are no more. `hear` tells whether a line was useful.
+/// Reads all lines. `hear` returns whether a line was useful.
 pub(super) async fn listen(
     mut stream: Box<dyn AsyncRead + Unpin>,
     mut hear: impl AsyncFnMut(PluginLine) -> bool,
@@ -177,7 +177,7 @@ pub(super) struct PluginLineError {
 /// The kind of error in a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum PluginLineErrorKind {
-    /// It is no message.
+    /// It is not a message.
     Garbage,
     /// It is too long.
     TooLong,

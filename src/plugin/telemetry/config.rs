@@ -39,7 +39,7 @@ pub(super) struct CollectorEndpoint {
 /// The reason why nothing can be exported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum TelemetryConfigError {
-    /// It is no address of a collector.
+    /// It is not the address of a collector.
     #[error(
         "{name} is not the address of a collector: {why}; write for example http://localhost:4318"
     )]

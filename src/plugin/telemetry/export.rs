@@ -1,4 +1,4 @@
-//! The exporter: spans and metrics wait in bounded queues until threads of their own send them.
+//! The exporter: spans and metrics wait in bounded queues until separate threads send them.
 //!
 //! A slow or missing collector costs the run nothing: data that finds the queue full is dropped. Lost data is
 //! counted and reported once, at the end, which waits for a few seconds only.
@@ -213,8 +213,8 @@ impl SpanExporter for CountingExporter {
 
 // The transport to a collector: one request after the other, on the exporter's threads.
 //
-// These threads run no async runtime, and the exporter blocks them while it waits. So each client brings a
-// runtime of its own, which runs while a request is under way and no longer.
+// These threads run no async runtime, and the exporter blocks them while it waits. So each client has its own runtime,
+// which runs only during a request.
 
 /// The largest answer of a collector, in bytes. [`ResponseBodyTooLarge`] names the same number.
 const MAX_ANSWER: usize = 4 * 1024 * 1024;

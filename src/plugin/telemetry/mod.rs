@@ -16,7 +16,7 @@
 //!
 //! The record of a failed turn has no duration. Its span begins at the earliest possible time, and it counts in
 //! `raymond.failures` but not in the histogram of durations. The requested model is not in the journal either;
-//! `gen_ai.response.model` is the one that took the largest part of a turn.
+//! `gen_ai.response.model` is the model that took the largest part of a turn.
 //!
 //! No prompt, reply, value, message or path is exported: names, numbers and kinds of failure only.
 

@@ -214,7 +214,7 @@ impl TracedRun {
         }
     }
 
-    /// Begins spans for agents that live again.
+    /// Begins spans for agents that are retried.
     fn retried(&mut self, agents: &[RetriedAgent]) {
         for RetriedAgent { agent: id, .. } in agents {
             if let Some(agent) = self.run.agents.get(id) {

@@ -109,8 +109,8 @@ impl TraceIds {
     }
 }
 
-/// Returns the FNV-1a hash, mixed once more so that similar texts differ in all bits; never 0, which is no id. The
-/// result is visible outside, so it must not change.
+/// Returns the FNV-1a hash, mixed once more so that similar texts differ in all bits; never 0, which is not a valid id.
+/// The result is visible outside, so it must not change.
 fn hash(kind: &str, name: &str) -> u64 {
     let bytes = kind.bytes().chain([0]).chain(name.bytes());
     let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

@@ -117,7 +117,7 @@ pub struct ActivityDone {
     pub snapshot: Option<Box<WorktreeSnapshot>>,
 }
 
-/// To an agent: the run is to hold still. Plug-ins that are being asked about its turn are not waited for; they
+/// To an agent: the run has to pause. The agent does not wait for plug-ins that are being asked about its turn. They
 /// are asked again when the run is resumed.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]

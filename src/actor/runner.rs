@@ -68,7 +68,7 @@ pub trait StepRunner {
     /// Ends the current turn of an agent, with a moment to do so.
     fn stop(&self, _agent: &AgentId) {}
 
-    /// Tells the running turn of an agent some news, if its process can be told.
+    /// Sends news to the running turn of an agent, if its process can receive it.
     fn tell(&self, _agent: &AgentId, _news: TurnNews) {}
 
     /// Tells all running turns to stop, and all later ones not to start.
@@ -298,6 +298,6 @@ pub trait ActivityExecutor {
         false
     }
 
-    /// Lets no further command of a body begin: those that run are waited for.
+    /// Lets no further command of a body begin. Running commands may finish.
     fn begin_no_commands(&self) {}
 }

@@ -134,7 +134,7 @@ enum ShutdownPhase {
     Holding {
         /// The pause to record then; absent if it is recorded already.
         pause: Option<PauseReason>,
-        /// True if running turns have been told to come to their end.
+        /// True if running turns have been asked to end.
         is_stopping: bool,
     },
     /// The journal has failed, and the supervisor waits for running operations.
@@ -221,8 +221,8 @@ impl Supervisor {
     /// Commits events, with the parts of the first record. A snapshot that the run has already is left out.
     fn commit_with(&mut self, events: Vec<Event>, first: FirstRecordParts, ctx: &mut Ctx<Self>) {
         if self.is_over() {
-            // A timer can be due once more after the handler that has ended the run, although the context waits. The journal
-            // is closed, so nothing happens any more.
+            // A timer can fire once more after the handler that has ended the run, although the context waits. The
+            // journal is closed, so nothing more happens.
             tracing::debug!("ignored {} events that came after the end of the run", events.len());
             return;
         }

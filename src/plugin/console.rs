@@ -378,7 +378,7 @@ pub fn tone(event: &Event) -> TextTone {
     }
 }
 
-/// The progress of the fan-outs that has been told.
+/// The progress of the fan-outs that has been reported.
 #[derive(Debug, Default)]
 pub struct ToldProgress(BTreeMap<FanOutKey, ToldFanOut>);
 

@@ -55,7 +55,7 @@ pub struct RunPosition {
     pub run: RunId,
     /// Its journal.
     pub journal: String,
-    /// The last record that the program is not told any more.
+    /// The last record that is not sent to the program.
     pub seq: u64,
     /// The cost of the run up to that record.
     pub total_cost: Usd,
@@ -67,7 +67,7 @@ enum PluginStatus {
     Up(RunningPlugin),
     /// It is to be started.
     Down,
-    /// It is not started any more.
+    /// It is not started again.
     Gone,
 }
 

@@ -350,7 +350,7 @@ fn command_sentence(record: &Record) -> String {
     String::new()
 }
 
-// Agents that are forked and waited for, as lines for people.
+// Forked agents, and the wait for them, as lines for people.
 
 /// Returns the agents that a step forks, as text.
 fn forked_agents(event: &StepFinished, folder: Option<&Folder>) -> String {

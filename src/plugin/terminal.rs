@@ -389,7 +389,7 @@ pub enum ShownProgress {
     Percent(u64),
     /// The share that is done, in per cent, while somebody is needed.
     NeedsSomeone(u64),
-    /// The end: the terminal shows no progress any more.
+    /// The end: the terminal no longer shows progress.
     Over,
 }
 

@@ -171,7 +171,7 @@ pub async fn follow(
     }
 }
 
-/// Waits for a write into the stream; for ever, where the system does not report writes.
+/// Waits for a write to the stream; forever, where the system does not report writes.
 async fn written(watch: Option<&WriteWatch>) {
     match watch {
         Some(watch) => watch.written().await,
@@ -233,7 +233,7 @@ impl TurnNewsSenders {
         self.0.borrow_mut().remove(agent);
     }
 
-    /// Tells the turn of an agent. A turn that is over is not told: what follows is decided from its outcome.
+    /// Sends news to the turn of an agent. A turn that is over gets none, because its outcome decides what follows.
     pub fn tell(&self, agent: &AgentId, news: TurnNews) {
         if let Some(sender) = self.0.borrow().get(agent) {
             let _ = sender.send(news);
@@ -246,7 +246,7 @@ impl TurnNewsSenders {
 pub struct TurnNewsChannel<'turn> {
     /// The channel.
     pub news: &'turn mut UnboundedReceiver<TurnNews>,
-    /// The pipe to the process; `None` if it cannot be told anything.
+    /// The pipe to the process; `None` if nothing can be sent to it.
     pub stdin: &'turn mut Option<ChildStdin>,
     /// The time for which the process waits for a person.
     pub hold: Duration,
@@ -257,7 +257,7 @@ pub struct TurnNewsChannel<'turn> {
 }
 
 impl TurnNewsChannel<'_> {
-    /// Waits for the next news; for ever if there can be none.
+    /// Waits for the next news; forever if none can come.
     pub async fn next(&mut self) -> TurnNews {
         match self.news.recv().await {
             Some(news) => news,
@@ -290,7 +290,8 @@ impl TurnNewsChannel<'_> {
         }
         let Some(line) = stream.approvals.answer_line(call, verdict) else { return };
         point("approval.before");
-        // A part of a line cannot be taken back, so it counts as told: whether the call runs is not known then.
+        // A part of a line cannot be taken back, so the answer counts as sent. Then it is not known whether the call
+        // runs.
         stream.approvals.answered(call);
         stream.approvals.has_given_rules |= matches!(verdict, ApprovalVerdict::AllowAlways { .. });
         self.write(&line).await;

@@ -47,7 +47,7 @@ struct HookQueue {
     left_out: u64,
     /// The time since which no more calls are expected.
     closed: Option<Instant>,
-    /// Nobody waits for the hook any more.
+    /// Nobody waits for the hook any longer.
     abandoned: bool,
     /// The process group of the command that runs.
     running: Option<ProcessGroup>,
@@ -283,7 +283,7 @@ impl HookProcess {
         let mut reading = tokio::spawn(read_complaint(self.child.take_stderr()));
         let exit = wait(&mut self.child, self.timeouts).await;
         writing.abort();
-        // A process that has left the group may keep its stderr open for ever.
+        // A process that has left the group may keep its stderr open forever.
         let complaint = timeout(PIPE_GRACE, &mut reading).await;
         reading.abort();
         let complaint = complaint.ok().and_then(Result::ok).unwrap_or_default();

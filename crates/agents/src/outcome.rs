@@ -236,7 +236,7 @@ impl ClaudeRunner {
             // If the outcome cannot be recorded either, a later attempt learns of this by the mark.
             TurnFiles::of(&self.steps, &input.turn).mark_unkept();
         }
-        // Who started the process may have told it an answer that it has not repeated any more.
+        // The raymond that started the process may have sent it an answer that it did not get to repeat.
         let unsure = attached && stream.results == 0;
         with_doubt(outcome(end, &stream, &worker.files, input.limits), unsure)
     }

@@ -92,8 +92,8 @@ impl WorkerPool {
         self.slots.all_free().await;
     }
 
-    /// Keeps a process for the next turn of a session, and returns its number. One with running background
-    /// commands is never given up for another, so it gives its slot back meanwhile.
+    /// Keeps a process for the next turn of a session, and returns its number. A process with running background
+    /// commands is never given up for another, so it returns its slot in the meantime.
     ///
     /// # Errors
     /// The process itself, if someone needs its slot, or if it has none.
@@ -468,7 +468,7 @@ impl WorkerSlot {
         self.number
     }
 
-    /// Notes that its process is being ended: who waits for a slot will get this one.
+    /// Notes that its process is being ended: a waiter for a slot will get this one.
     pub fn note_ending(&mut self) {
         if !std::mem::replace(&mut self.is_ending, true) {
             self.ending.set(self.ending.get() + 1);

@@ -264,7 +264,7 @@ impl StreamParser {
         }
         self.take(event);
         if event.kind == LineKind::User {
-            // It has the answer of a tool, which cannot be told.
+            // It has the answer of a tool, but which tool is not known.
             self.open_tools.clear();
         }
     }

@@ -157,7 +157,7 @@ pub fn read(steps: &Path, turns: &[TurnId]) -> Vec<Option<u64>> {
     for (process, mut served) in processes {
         served.sort_unstable();
         if let Ok(stream) = plain_file::open(&steps.join(format!("{process}.jsonl"))) {
-            // What cannot be read is not told, and the rest is.
+            // Turns that cannot be read are left out, and the rest is reported.
             let _ = read_process(stream, &served, &mut left, &mut times);
         }
     }

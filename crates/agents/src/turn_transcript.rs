@@ -251,7 +251,7 @@ fn asks(event: &StreamLine<'_>, message: Option<&MessageId>) -> bool {
 pub struct FileChanges {
     /// The changes, in order.
     pub changes: Vec<ToolChange>,
-    /// The number of changes that are not told in full.
+    /// The number of changes that are not reported in full.
     pub unknown: u64,
     /// The number of commands that were run.
     pub commands: u64,
@@ -268,7 +268,7 @@ pub struct ToolChange {
 }
 
 impl FileChanges {
-    /// Takes in a call that has its output, and what the program tells of it.
+    /// Takes a call that has its output, and the program's report about it.
     pub(super) fn take(&mut self, call: &ToolCall, result: RawField<'_>) {
         match (call.kind, call.outcome) {
             // A command that failed may have changed files, too.
@@ -282,7 +282,7 @@ impl FileChanges {
     }
 }
 
-/// Returns the change of a call; `None` if it is not told in full.
+/// Returns the change of a call; `None` if it is not reported in full.
 fn change(call: &ToolCall, result: Option<Value>) -> Option<ToolChange> {
     let ToolCall { tool, input, .. } = call;
     let text = |value: &Value, key: &str| value[key].as_str().map(str::to_owned);

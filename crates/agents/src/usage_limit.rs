@@ -184,9 +184,9 @@ fn span(mut tokens: TokenSlice<'_>) -> Option<u64> {
 enum ResetDay {
     /// The number of days from today.
     In(i8),
-    /// The next one of these, from Monday as 0.
+    /// The next such weekday, from Monday as 0.
     Weekday(i8),
-    /// The next one with this month and day.
+    /// The next date with this month and day.
     Yearly(i8, i8),
     Exactly(Date),
 }

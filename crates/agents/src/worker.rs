@@ -436,7 +436,7 @@ impl Drop for ConfigFiles {
     }
 }
 
-/// Removes files that nobody reads any more. A file that cannot be removed is named in a warning.
+/// Removes files that nobody reads any longer. A warning names each file that cannot be removed.
 pub fn remove_configs(paths: &[PathBuf]) {
     for path in paths {
         if let Err(error) = std::fs::remove_file(path)
@@ -611,7 +611,7 @@ impl WorkerProcess {
 /// The urgency with which a running turn is asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum StopLevel {
-    /// The turn is not told to stop.
+    /// The turn is not asked to stop.
     None,
     /// The turn may come to an end by itself, for as long as its supervision grants.
     Patiently,

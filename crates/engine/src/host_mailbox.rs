@@ -256,7 +256,7 @@ pub trait HostRegistry {
         Ok(())
     }
 
-    /// Removes a host that is not served any more.
+    /// Removes a host that is no longer served.
     ///
     /// # Errors
     /// [`EngineError::NoSuchHost`].

@@ -143,7 +143,7 @@ pub enum FactAppend {
 
 /// The log of the changes of facts.
 pub trait FactLog {
-    /// Returns changes after the one with the number `after`, at most `limit` of them, in order.
+    /// Returns changes after the change with the number `after`, at most `limit` of them, in order.
     ///
     /// # Errors
     /// [`EngineError::Damaged`] if one is missing.

@@ -82,14 +82,14 @@ impl Dataspace {
         }
     }
 
-    /// Returns the dataspace for a reader who believes only facts that were written with the user's key.
+    /// Returns the dataspace for a reader that trusts only facts that were written with the user's key.
     pub fn with_key(self, key: &ProofKey) -> Self {
         // A proof is good for this dataspace alone.
         let key = Some(key.derive(&self.path.display().to_string()));
         Self { key, journal: Arc::default(), ..self }
     }
 
-    /// Returns the dataspace for a caller who waits for others only until `ends` is set.
+    /// Returns the dataspace for a caller that waits for others only until `ends` is set.
     pub fn until(self, ends: Arc<AtomicBool>) -> Self {
         Self { ends: Some(ends), ..self }
     }

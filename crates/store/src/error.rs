@@ -182,7 +182,7 @@ pub enum Error {
         /// The reason and the remedy.
         why: &'static str,
     },
-    /// A document outside of the workspaces was not written by raymond.
+    /// A document outside the workspaces was not written by raymond.
     #[error("{}: its proof is not valid for the key beside it; remove the file, and confirm again what it was for", .path.display())]
     Unproven {
         /// The file.

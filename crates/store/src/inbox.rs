@@ -1,9 +1,9 @@
 //! The inbox of a run: commands from other processes, one file each.
 //!
-//! A command is written aside and renamed into place, so that it is there as a whole or not at all; once it is in the
-//! journal its file is removed. Other programs can put files there, so only a plain file of bounded size is read;
-//! anything else stays. A command bears a proof that its writer has the user's key; one without a proof is not from
-//! the user.
+//! A command is written to a temporary file and renamed into place, so that it exists completely or not at all. Once it
+//! is in the journal, its file is removed. Other programs can put files there, so only a plain file of bounded size is
+//! read, and anything else stays. A command has a proof that its writer has the user's key. A command without a proof
+//! is not from the user.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;

@@ -23,7 +23,7 @@ pub struct JournalCut {
     pub run: Run,
     /// The number of the last record that is shared.
     pub seq: u64,
-    /// The time of the cut: of that record, or of the one with which the first agent came to the place.
+    /// The time of the cut: of that record, or of the record with which the first agent came to the place.
     pub at: Timestamp,
     /// The length of its journal up to there.
     pub length: u64,

@@ -1,8 +1,8 @@
-//! Removes the directory of a run, and nothing outside of it.
+//! Removes the directory of a run, and nothing outside it.
 //!
-//! Agents may have put links into it, or exchange a directory for a link meanwhile. So each directory is opened below
-//! the one before it, without following links, and only what lies in an open directory is removed. The run's directory
-//! is first renamed to a name that no run can have: a removal that is cut short leaves no half of a run.
+//! Agents may have put links into it, or may replace a directory with a link in the meantime. So each directory is
+//! opened relative to its parent, without following links, and only entries of an open directory are removed. The run's
+//! directory is first renamed to a name that no run can have, so an interrupted removal does not leave half a run.
 
 use std::cell::Cell;
 use std::ffi::CString;

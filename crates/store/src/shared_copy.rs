@@ -269,7 +269,7 @@ pub trait SharedFacts: Debug + Send + Sync {
     /// Returns the name of what has the log, without a password.
     fn name(&self) -> String;
 
-    /// Returns changes after the one with the number `after`, at most `limit` of them, in order.
+    /// Returns changes after the change with the number `after`, at most `limit` of them, in order.
     ///
     /// # Errors
     /// [`Error::Unreached`] if the same call may succeed later, [`Error::Engine`].

@@ -1,7 +1,7 @@
 //! The folders that a user trusts, each as it was at that time.
 //!
-//! Trust is stored outside of the folder and holds for its content. It is lost when a file changes that can do more
-//! than prompt.
+//! Trust is stored outside the folder and holds for its content. It is lost when a file changes that can do more than
+//! prompt.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};

@@ -84,7 +84,7 @@ impl StepProofs {
     }
 }
 
-// The seals of runs: the terms with which a person started each of them, kept outside of the workspace.
+// The seals of runs: the terms with which a person started each of them, kept outside the workspace.
 
 /// The kind of the documents, and their directory.
 const PURPOSE: &str = "runs";

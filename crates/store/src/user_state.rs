@@ -1,4 +1,4 @@
-//! The user's state outside of all workspaces: a key, the trust of folders, the seals of runs.
+//! The user's state outside all workspaces: a key, the trust of folders, the seals of runs.
 //!
 //! Agents may write into the workspace, which usually contains `.raymond`. Data that has to be believed is stored
 //! here, with a proof that only a reader of the key can make.

@@ -283,7 +283,8 @@ impl WorkflowDir {
         }
     }
 
-    /// Returns the text of a file outside of the scope. One of the folder that a run has a copy of is read there.
+    /// Returns the text of a file outside the scope. If the run has a copy of its folder, the file is read from the
+    /// copy.
     fn text_outside(&self, real: &Path, shown: &str) -> Result<String, Error> {
         match self.pinned.as_ref().and_then(|pinned| Some((pinned, pinned.copy_of(real)?))) {
             Some((pinned, copy)) => pinned.text(&copy, shown),

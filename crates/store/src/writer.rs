@@ -35,7 +35,7 @@ type SnapshotSource = Box<dyn FnOnce(&mut File) -> io::Result<()> + Send>;
 /// The most bytes that are written together.
 const BATCH: usize = 1 << 20;
 
-/// The most times that further lines are waited for, before one append.
+/// The most waits for further lines before one append.
 const MOST_GAPS: u32 = 5;
 
 /// A handle to the journal's thread, which ends when this is dropped.

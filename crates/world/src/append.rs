@@ -2,8 +2,8 @@
 //!
 //! The content and the old end of the file are noted before the file is touched; the note is named after the file. An
 //! operation that finds the note completes the append first, whether it is the same operation after a crash or another
-//! agent's on the same file: the bytes behind the old end tell how much was written. The append is lost only if a
-//! program outside of this run's operations has written there in the meantime. (If it wrote the very same text, the
+//! agent's on the same file: the bytes behind the old end tell how much was written. The append is lost only if
+//! something other than this run's operations has written there in the meantime. (If it wrote the very same text, the
 //! append counts as done.)
 
 use std::fs::{File, OpenOptions};
@@ -270,7 +270,7 @@ impl OperationNotes {
         }
     }
 
-    /// Reads an outcome; one without a valid proof only tells that the operation began.
+    /// Reads an outcome. An outcome without a valid proof shows only that the operation began.
     fn outcome(&self, bytes: &[u8]) -> serde_json::Result<RecordedOutcome> {
         let (outcome, proof) = match serde_json::from_slice(bytes) {
             Ok(ProvenOutcome { outcome, proof }) => (outcome, proof),

@@ -144,7 +144,7 @@ impl WorkingDirDiff<'_> {
     }
 
     async fn diff(&self, git: &GitCall<'_>, shown: &[OsString]) -> Result<String, OperationError> {
-        // Files outside of a sparse checkout are only added with this option, which an older git does not have.
+        // Files outside a sparse checkout are only added with this option, which an older git does not have.
         let add = "--intent-to-add --ignore-errors";
         let mut ended = git.add(&format!("{add} --sparse"), shown).await?;
         if ended.exit == ProcessExit::Code(129) {

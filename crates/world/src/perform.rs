@@ -121,7 +121,7 @@ impl WorkspaceExecutor {
             if is_repeated {
                 self.await_earlier(stem).await;
             }
-            // Processes of an earlier try would disturb this one, and nobody waits for them any more.
+            // Processes of an earlier attempt would disturb this one, and nobody waits for them any longer.
             orphans::sweep(&self.0.place.marker, |process| process == stem).await;
         }
         self.long(stem, operation, again).await.into()

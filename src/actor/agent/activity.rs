@@ -27,7 +27,7 @@ impl Handler<PerformActivity> for AgentActor {
             return;
         }
         if let AgentWork::PerformingActivity { handle, .. } = &self.work {
-            // It waited for commands of bodies, which run on.
+            // It waited for commands of bodies, which keep running.
             ctx.cancel_future(*handle);
         }
         let performer = Rc::clone(&self.context.performer);

@@ -98,7 +98,7 @@ impl Supervisor {
         let goes_on = matches!(self.shutdown, ShutdownPhase::NotBegun)
             && self.run.status == RunStatus::Running;
         let is_queued = self.queued_effects.contains(id);
-        // Commands of bodies that run are waited for, as turns are.
+        // The run waits for running commands of bodies, as it does for turns.
         let has_begun = self.admission.is_reserved(id) || self.context.performer.has_commands(id);
         if is_queued || (!goes_on && !has_begun) {
             return;
@@ -358,7 +358,7 @@ impl Supervisor {
 impl Handler<TurnReplied> for Supervisor {
     type Result = ();
 
-    /// Has the reply judged. The cost of a turn that is not due any more is recorded.
+    /// Has the reply judged. The cost of a turn that is no longer due is recorded.
     fn handle(&mut self, replied: TurnReplied, ctx: &mut Self::Context) {
         let TurnReplied { report, rules, reply } = replied;
         let due = self.run.agents.get(&report.turn.agent).map(Agent::turn_id);
@@ -476,7 +476,7 @@ impl AgentTimers {
         self.due.first().is_some_and(|(first, _)| *first <= at)
     }
 
-    /// Removes and returns the agents whose time has come: the earliest first, those of one time by their numbers.
+    /// Removes and returns the agents whose time has come: the earliest first, agents with the same time by number.
     fn take_due(&mut self, now: Timestamp) -> Vec<AgentId> {
         let mut rung = Vec::new();
         while self.due.first().is_some_and(|(at, _)| *at <= now) {

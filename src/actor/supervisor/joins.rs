@@ -1,4 +1,4 @@
-//! The supervisor and joins: agents that wait for those they have forked, and agents that are not needed any more.
+//! The supervisor and joins: agents that wait for agents that they forked, and agents that are no longer needed.
 //!
 //! Makes the worktree of an agent before it advances for the first time.
 

@@ -171,8 +171,9 @@ impl Supervisor {
     /// Ends the run after the journal has failed, because nothing more would be recorded. The journal's thread gives
     /// the reason at its end, unless another one is `known`.
     ///
-    /// Turns run on without raymond, as after a kill: the next one adopts them. Operations are waited for, because their
-    /// notes keep their outcomes. Hosts keep the outcomes of what they do for the next supervisor, so raymond waits for none.
+    /// Turns continue without raymond, as after a kill, and the next raymond adopts them. raymond waits for operations,
+    /// because their notes keep their outcomes. Hosts keep the outcomes of their work for the next supervisor, so
+    /// raymond does not wait for hosts.
     pub(super) fn give_up(&mut self, known: Option<store::Error>, ctx: &mut Ctx<Self>) {
         self.admission.close();
         self.context.performer.begin_no_commands();
@@ -199,7 +200,7 @@ impl Supervisor {
         let ShutdownPhase::GivingUp(error) = phase else { return };
         let _ = self.store.finish();
         let Some(done) = self.done.take() else {
-            // It comes to its end already, with an outcome that is about to be told.
+            // It is ending already, with an outcome that is about to be reported.
             return tracing::error!("{error}");
         };
         let runner = &self.context.runner;

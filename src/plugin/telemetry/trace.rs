@@ -223,7 +223,7 @@ impl TracedRun {
         }
     }
 
-    /// Ends agents that are not needed any more, in the same way.
+    /// Ends agents that are no longer needed, in the same way.
     fn stopped(&mut self, stopped: &[StoppedChild], at: Timestamp) {
         for StoppedChild { agent, .. } in stopped {
             if let Some(state) = self.agents.get_mut(agent) {

@@ -1,8 +1,8 @@
 //! The tool calls that Claude Code asks to approve, read from its stream. Pure.
 //!
-//! A call counts as answered once the answer was written to the program, or once the program repeats it. A call that the
-//! program gave up, or ran without an answer, needs none any more. Of a turn that is over, the calls are left that were
-//! refused only because nobody answered.
+//! A call counts as answered once the answer was written to the program, or once the program repeats it. A call that
+//! the program gave up, or ran without an answer, no longer needs an answer. When a turn is over, the calls that were
+//! refused only because nobody answered are left.
 //!
 //! The program's answers to the requests of the runtime. Pure.
 
@@ -52,7 +52,7 @@ enum CallStatus {
     Held,
     /// It has its answer.
     Answered,
-    /// It needs none any more.
+    /// It no longer needs an answer.
     Over,
 }
 

@@ -37,7 +37,7 @@ pub struct BackgroundTasks {
     running: Vec<BackgroundTask>,
     /// All running tasks are reported at each change, so single starts add no information.
     reports_all: bool,
-    /// The ids of the tasks that an earlier turn has kept: only a turn's own tasks are waited for.
+    /// The ids of the tasks that an earlier turn has kept: a turn waits only for its own tasks.
     inherited: Vec<String>,
     due: DueTurns,
 }

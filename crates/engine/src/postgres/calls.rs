@@ -231,7 +231,7 @@ impl Drop for LentLink<'_> {
 
 /// The time for a new connection: names, TLS, password and greeting, of all servers of the address.
 const OPEN_LIMIT: Duration = Duration::from_secs(7);
-/// The time for telling a server that nobody waits for a statement any more.
+/// The time for telling a server that nobody waits for a statement any longer.
 const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 
 /// A connection of the library. Its owner reads and writes its socket.
@@ -315,7 +315,7 @@ fn late(address: &EngineAddress) -> Failure {
 /// What an error means for the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FailureKind {
-    /// The connection is of no use any more. Another one may be.
+    /// The connection is no longer usable. Another connection may be.
     Broken,
     /// The statement lost against another one. It may be made again at once.
     Crossed,

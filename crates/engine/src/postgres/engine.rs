@@ -262,7 +262,7 @@ impl Wakes {
         Self { links, pending: Arc::default() }
     }
 
-    /// Wakes who waits for these topics, soon.
+    /// Wakes the waiters for these topics, soon.
     pub(super) fn wake<'a>(&self, topics: impl IntoIterator<Item = Topic<'a>>) {
         let mut pending = lock(&self.pending);
         pending.channels.extend(topics.into_iter().map(Topic::channel));

@@ -225,7 +225,7 @@ impl PostgresEngine {
         self.wait(&channel, longest, look)
     }
 
-    /// Waits for a change of a fact after the one with the number `after`.
+    /// Waits for a change of a fact after the change with the number `after`.
     pub(super) fn wait_for_change(&self, after: u64, longest: Duration) -> Result<(), EngineError> {
         let after = stored(after);
         let look = async |_| {

@@ -424,7 +424,7 @@ pub(super) const REPLIES: StoredStatement = stored_statement!(
      ORDER BY answered_in, key LIMIT $5) AS next ON true ORDER BY next.answered_in, next.key"
 );
 
-/// Rows are locked in the order of their keys. Old ones, of any run, are deleted by the way.
+/// Rows are locked in the order of their keys. Old rows, of any run, are deleted along the way.
 pub(super) const FORGET: StoredStatement = stored_statement!(
     "forget",
     ("text, int8, text[]", "$1, $2, $3"),

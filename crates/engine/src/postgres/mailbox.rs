@@ -228,11 +228,12 @@ impl PostgresEngine {
     }
 }
 
-// The mail that this process has received: it is not handed out again to the same claim or lease.
+// The mail that this process has received, which is not handed out again to the same claim or lease.
 //
-// A note of that in the database would change the same rows as a begin or a reply, and each would wait for the other's disk.
+// A note about it in the database would change the same rows as a begin or a reply, and each would wait for the other's
+// disk.
 //
-// The mail that waiters were told of, so that they do not wait in circles.
+// The mail that waiters were notified of, so that they do not loop.
 
 /// The number of received requests from which on those are dropped that were begun.
 const MANY: usize = 512;
@@ -411,7 +412,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The mail that receivers were told of, by their channels.
+/// The mail that receivers were notified of, by their channels.
 #[derive(Debug, Default)]
 pub(super) struct ToldMail(Mutex<HashMap<String, String>>);
 

@@ -195,7 +195,7 @@ impl OpenWaits {
     }
 }
 
-/// The number of keys after which the older ones are not known any more. The objects know fewer.
+/// The number of keys after which older keys are no longer known. The objects know fewer.
 const MOST: usize = 16_384;
 
 /// The hashes of the keys. Two keys with the same one cost no more than a longer look.

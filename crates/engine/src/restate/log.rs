@@ -181,13 +181,13 @@ const MOST_BYTES: usize = 2 * 1_024 * 1_024;
 
 /// The least weight of a batch after which more calls are expected soon.
 const HEAVY: usize = 4;
-/// The time in which those are waited for, so that they go together.
+/// The time to wait for those calls, so that they go together.
 const GATHERING_TIME: Duration = Duration::from_millis(5);
 
 /// The outcome of a call.
 type CallOutcome = Result<RunAnswer, EngineError>;
 
-/// A call that waits for its turn, and who waits for its outcome.
+/// A call that waits for its turn, and the waiter for its outcome.
 #[derive(Debug)]
 struct WaitingRunCall {
     call: Box<RawValue>,

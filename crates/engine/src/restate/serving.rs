@@ -1,7 +1,7 @@
 //! A worker that serves the objects: it listens, and registers itself if nobody else serves, now or later.
 //!
-//! All workers that listen serve the same objects. The server dials one of them. When that does not answer any more,
-//! another one moves the deployment to itself, and what was under way goes on there.
+//! All workers that listen serve the same objects. The server dials one of them. When that worker no longer answers,
+//! another worker moves the deployment to itself, and the calls in progress continue there.
 //!
 //! The HTTP client for the server, and the thread that drives it.
 //!

@@ -86,8 +86,8 @@ impl Dataspace {
         }
     }
 
-    /// Decides and makes a change as [`carry_out`](Self::carry_out) does, for all machines. A caller that can be told to end
-    /// waits until the shared log is reached; meanwhile nobody is kept from the lock.
+    /// Decides and makes a change as [`carry_out`](Self::carry_out) does, for all machines. A caller that can be asked
+    /// to end waits until the shared log is reached, without holding the lock.
     pub(super) fn carry_out_shared<T>(
         &self,
         shared: &dyn SharedFacts,

@@ -47,8 +47,8 @@ pub struct ProgramListing {
 }
 
 impl Dataspace {
-    /// Keeps a program with the files of its folder, in place of an older one with its name; it is durable when this
-    /// returns.
+    /// Keeps a program with the files of its folder, and replaces an older program with its name. It is durable when
+    /// this returns.
     ///
     /// # Errors
     /// [`Error::Unfit`] if its name is too long, [`Error::Io`].

@@ -27,7 +27,7 @@ use raymond_model::json_mistake::placed_mistake;
 /// The most that is read at once, in bytes.
 const MAX_READ: u64 = 1024 * 1024 * 1024;
 
-/// The poll interval of the lock for a caller that may be told to end.
+/// The poll interval of the lock for a caller that may be asked to end.
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// The journal as far as it has been read.

@@ -143,7 +143,7 @@ impl AnsweredList {
         all.flat_map(|list| list.extract_if(.., |one| keys.contains(one.key.as_str()))).collect()
     }
 
-    /// Saves what is in it, and removes the bodies that nothing in it needs any more.
+    /// Saves its content, and removes the bodies that nothing in it needs any longer.
     pub(super) fn save(mut self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
         let needed: BTreeSet<u64> = self.loaded().map(|one| one.batch).collect();
         remove(self.batches.difference(&needed), state);
@@ -284,7 +284,7 @@ pub(super) fn withdrawn(state: &ObjectState<'_>) -> Result<Vec<WithdrawnRequest>
     state.get_or_default(WITHDRAWN)
 }
 
-/// Sets a list; one without entries is removed.
+/// Sets a list. A list without entries is removed.
 pub(super) fn set_list<T: Serialize>(
     key: &str,
     list: &[T],

@@ -210,7 +210,7 @@ pub(super) struct NewsWaiters {
 }
 
 impl NewsWaiters {
-    /// Notes somebody who waits, or wakes them if there are news already.
+    /// Notes a waiter, or wakes it if there is news already.
     pub(super) fn watch(&mut self, awakeable: &str, seen: u64, state: &mut ObjectState<'_>) {
         if self.news != seen {
             state.effect(ObjectEffect::Wake(awakeable.to_owned(), self.news));

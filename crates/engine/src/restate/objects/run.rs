@@ -339,7 +339,7 @@ pub(super) fn release(run: &str, head: &mut RunHead, has_ended: bool, state: &mu
     head.lines.tell(head.lines.news + 1, state);
 }
 
-/// Ends a lease whose time is over.
+/// Ends an expired lease.
 pub(super) fn run_out(head: &mut RunHead, lease: u64) {
     head.has_run_out |= head.lease == lease && head.holder.is_some();
 }
@@ -491,7 +491,7 @@ pub(in crate::restate) enum RunCall {
     EndQuestion {
         key: String,
     },
-    /// Notes who waits for more than was seen.
+    /// Notes a waiter for more than was seen.
     Watch {
         awakeable: String,
         topic: RunTopic,

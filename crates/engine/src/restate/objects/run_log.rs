@@ -259,7 +259,7 @@ impl RunHead {
         is_late
     }
 
-    /// Tells who waits for mail that there is some.
+    /// Notifies the waiters for mail that there is some.
     pub(super) fn tell_mail(&mut self, state: &mut ObjectState<'_>) {
         self.mail.tell(self.mail.news + 1, state);
     }

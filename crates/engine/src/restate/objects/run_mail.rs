@@ -56,7 +56,7 @@ pub(super) fn send(
     enqueue(run, head, &new, state)
 }
 
-/// Puts requests into the queues of their hosts, unless they are there, and has the hosts told.
+/// Puts requests into the queues of their hosts, unless they are there already, and notifies the hosts.
 pub(super) fn enqueue(
     run: &str,
     head: &mut RunHead,
@@ -391,7 +391,7 @@ impl HostQueue {
         }
     }
 
-    /// Saves what is in it, and removes the bodies that nothing in it needs any more.
+    /// Saves its content, and removes the bodies that nothing in it needs any longer.
     pub(super) fn save(self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
         let Self { host, batches, entries, lists } = self;
         let begun = lists.save(state)?;

@@ -156,7 +156,7 @@ pub(super) enum ObjectEffect {
     RunSoon(String, RunCall),
     /// A call to the run itself after a while, by the timer of the server.
     OwnRunAfter(RunCall, Duration),
-    /// Somebody who waits is woken, by the id of an awakeable and the number of the last news.
+    /// Wakes a waiter, by the id of an awakeable and the number of the last news.
     Wake(String, u64),
 }
 
@@ -244,13 +244,13 @@ pub(in crate::restate) enum HostCall {
     AddRun {
         run: String,
     },
-    /// A run has none any more.
+    /// A run no longer has requests for it.
     DropRun {
         run: String,
     },
     /// There is a request.
     Mail,
-    /// Notes who waits for more mail than was seen.
+    /// Notes a waiter for more mail than was seen.
     Watch {
         awakeable: String,
         seen: u64,

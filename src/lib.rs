@@ -21,12 +21,12 @@
 //! turn from the files that [`store::workflow`] serves. The agent's actor takes it, and a process actor has
 //! [`process::claude`] run it. [`language::resume`] judges the reply: [`language::tag`] finds its tag, and
 //! [`domain::policy`] says whether it is allowed. [`domain::decide`] makes an event of the agent's report,
-//! [`domain::apply`] applies it to the run, [`store::writer`] makes it durable. Only then the supervisor performs the
+//! [`domain::apply`] applies it to the run, [`raymond_store::log`] makes it durable. Only then the supervisor performs the
 //! effects and publishes the record.
 //!
 //! Before a run starts, [`language::privileges`] lists what its files ask for, [`runtime::trust`] asks for trust, and
 //! [`store::capture`] pins the files. When the run is resumed, [`runtime::seals`] compares its directory with the seal
-//! that [`raymond_store::turn_proofs`] keeps, and each step that ran bears a [`proof`]. An operation that is not trusted is refused
+//! that [`raymond_store::user_state`] keeps, and each step that ran bears a [`proof`]. An operation that is not trusted is refused
 //! where it would be performed.
 //!
 //! An agent in a graph, a program or a script takes the same steps, but [`language::resume`] takes the place of the
@@ -46,7 +46,7 @@
 //! each write.
 //!
 //! A program's roles are further agents. [`language::program::read`] makes a
-//! [program](language::program::checked_program) of the file. Its [execution](domain::program_execution) is advanced by
+//! [program](language::program::checked_program) of the file. Its [execution](raymond_model::graph_execution) is advanced by
 //! [`language::program::interpreter`] against the facts that the run has seen, so that no fact is missed between looking
 //! and waiting. Facts outlive the run in [`store::dataspace`]; the run stores those
 //! that it has seen ([`domain::fact`]).
@@ -54,7 +54,7 @@
 //! One record can fork many agents: [`language::fork_plan`] reads the list of a fork, the agent plans the children,
 //! and [`domain::settings`] is what the record says of them. An agent in a state with a join waits as data, without an actor
 //! ([`domain::join`]). Each end of a child is counted as it happens, and when the join is decided, one record resumes
-//! the agent with the outcomes. An agent has one [working directory](raymond_model::worktree) for its whole life:
+//! the agent with the outcomes. An agent has one [working directory](raymond_model::worktree_snapshot) for its whole life:
 //! [`process::working_dirs`] knows its path, and [`world::worktrees`] makes its worktree.
 //!
 //! A plug-in is an actor that [`runtime::PlugIns`] gives its own mailbox and thread. It receives each [`Published`]
@@ -90,9 +90,9 @@
 //! Where the specification of the languages leaves a case open, the module that decides it says how:
 //!
 //! - Prompts: tags in [`language::tag`], placeholders in [`language::template`], policies in [`domain::policy`],
-//!   evaluators in [`domain::evaluation`], lists in [`language::fork_plan`], answers that are objects in
+//!   evaluators in [`raymond_model::transition`], lists in [`language::fork_plan`], answers that are objects in
 //!   [`language::output`], joins in [`domain::join`].
-//! - Runs: failures in [`raymond_model::supervision`], budgets in [`domain::budget`], sessions in [`domain::session`], plug-ins that
+//! - Runs: failures in [`domain::restart`], budgets in [`domain::budget`], sessions in [`domain::session`], plug-ins that
 //!   disagree in [`domain::consult`].
 //! - Graphs: expressions in [`language::expression`], names and `store_as` in [`language::graph::checked_graph`], types and
 //!   their other names in [`language::graph::vocabulary`], where a record is needed in
@@ -100,7 +100,7 @@
 //!   [`domain::operation`], answers in [`domain::question`], refused operations in [`world`].
 //! - Programs: their forms in [`language::program::checked_program`], ends in [`domain::decide`], facts that come too
 //!   late in [`language::program::interpreter`], operations that happen once in [`store::dataspace`].
-//! - Working directories in [`raymond_model::worktree`], worktrees and what is kept of them in [`world::worktrees`] and
+//! - Working directories in [`raymond_model::worktree_snapshot`], worktrees and what is kept of them in [`world::worktrees`] and
 //!   [`domain::worktree`].
 
 #![warn(missing_docs)]
@@ -120,7 +120,7 @@ pub use raymond_store as store;
 pub use raymond_store::{fault, plain_file, proof};
 pub use raymond_world as world;
 
-pub use actor::message::{Consult, Published};
+pub use actor::observer::{Consult, Published};
 pub use domain::consult::{ConsultVerdict, Consultation, StopScope};
 pub use domain::operation::{OperationResult, RecoveryClass};
 pub use runtime::Runtime;

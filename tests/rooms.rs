@@ -104,7 +104,7 @@ fn no_file_exceeds_line_limit() {
 const WRITERS: [&str; 5] = [
     "src/cli/output.rs",
     "src/cli/diagnostics.rs",
-    "src/cli/foreground.rs",
+    "src/cli/background.rs",
     "src/cli/top.rs",
     "src/plugin/terminal.rs",
 ];
@@ -141,7 +141,7 @@ const PROCESS_OWNERS: [(&str, &[&str]); 2] = [
             // The launcher becomes the program.
             "crates/agents/src/registry.rs",
             // A person's editor and interactive program have the terminal, and end before this process.
-            "crates/agents/src/session_recap.rs",
+            "crates/agents/src/attach.rs",
             // The browser is no part of a run, and `raymond start` leaves by itself what it starts.
             "src/cli/serve.rs",
             "src/cli/serve/actions.rs",

@@ -18,7 +18,8 @@ use raymond::domain::id::StateName;
 use raymond::domain::time::Timestamp;
 use raymond::language::graph::checked_graph::Graph;
 use raymond::language::graph::interpreter::{GraphEnvironment, GraphInterpreter, GraphYield};
-use raymond::language::graph::read::{GraphProfile, read};
+use raymond::language::graph::profile::GraphProfile;
+use raymond::language::graph::read::read;
 use raymond::language::graph::vocabulary::GraphVocabulary;
 
 use crate::Fallible;

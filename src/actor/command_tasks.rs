@@ -10,8 +10,7 @@ use std::rc::Rc;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 
-use crate::domain::activity::{ActivityOutcome, ActivityResult};
-use crate::domain::body_command::{BodyCommand, CommandId};
+use crate::domain::activity::{ActivityOutcome, ActivityResult, BodyCommand, CommandId};
 use crate::domain::id::AgentId;
 use crate::domain::operation::OperationResult;
 use crate::fault::point;

@@ -19,11 +19,10 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use actix::Recipient;
 use serde_json::{Map, Value};
 
-use crate::actor::message::{
-    ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, MessageRead, TurnReplied,
-    TurnReported,
+use crate::actor::observer::{
+    ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, MessageRead, PluginInterceptor,
+    TurnReplied, TurnReported,
 };
-use crate::actor::observer::PluginInterceptor;
 use crate::actor::registry::AgentRegistry;
 use crate::actor::runner::{ActivityExecutor, StepRunner};
 use crate::domain::agent::Agent;

@@ -8,7 +8,7 @@ pub mod agent;
 pub mod command_tasks;
 pub mod context;
 mod exchange;
-pub mod message;
+pub mod launch;
 pub mod observer;
 pub mod process;
 pub mod registry;

@@ -12,9 +12,9 @@ use crate::domain::agent::Agent;
 use crate::domain::agent_status::WaitReason;
 use crate::domain::id::{AgentId, SessionId, StateKind, StateName};
 use crate::domain::money::Usd;
-use crate::domain::printable::flat;
 use crate::domain::run::FinishedAgent;
 use crate::domain::time::Timestamp;
+use crate::domain::tool_call::flat;
 
 /// The maximum length of the item that is shown of an agent, in bytes.
 const MAX_ITEM_BYTES: usize = 80;

@@ -18,7 +18,7 @@ use crate::domain::session::Session;
 use crate::domain::settings::MaxProcs;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome, TurnReply};
 use crate::domain::usage::UsageByModel;
-use crate::domain::worktree::WorkingDir;
+use crate::domain::worktree_snapshot::WorkingDir;
 use crate::language::cassette::{
     Cassette, MatchKind, PlayableTurn, PortableMarks, ReplayRequest, ReplayedTurns, difference,
     replayed_history, replayed_message, with_conversation,

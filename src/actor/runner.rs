@@ -9,14 +9,13 @@ use std::future::Future;
 use std::pin::Pin;
 use std::rc::Rc;
 
-use crate::domain::activity::{Activity, ActivityOutcome};
-use crate::domain::body_command::CommandId;
+use crate::domain::activity::{Activity, ActivityOutcome, CommandId};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::git_exchange::ExchangeDirection;
 use crate::domain::host::Home;
 use crate::domain::id::{AgentId, SessionId};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
-use crate::domain::worktree::{SnapshotCommit, WorkingDir};
+use crate::domain::worktree_snapshot::{SnapshotCommit, WorkingDir};
 use crate::process::claude::ClaudeRunner;
 pub use crate::process::claude::TurnNotice;
 pub use crate::process::follow::TurnNews;

@@ -14,7 +14,7 @@ use crate::domain::capacity;
 use crate::domain::cassette::ScriptedFault;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
-use crate::domain::reminder::refusal;
+use crate::domain::policy::refusal;
 use crate::domain::settings::MaxProcs;
 use crate::domain::supervision::TurnTimeouts;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome, TurnReply};

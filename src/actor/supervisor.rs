@@ -24,8 +24,7 @@ pub use self::hosts::PlacementMode;
 use self::hosts::RunHosts;
 use super::agent::AgentActor;
 use super::context::RunContext;
-use super::message::{JournalReported, Published};
-use super::observer::Observer;
+use super::observer::{JournalReported, Observer, Published};
 use super::registry::AgentView;
 use crate::actor::context::now;
 use crate::actor::process::StayUp;
@@ -44,11 +43,11 @@ use crate::domain::run::{PauseReason, Run};
 use crate::domain::session::KeptSession;
 use crate::domain::settings::{OnBudget, Settings};
 use crate::domain::turn::{TurnId, TurnThrottle};
-use crate::domain::worktree::WorktreeSnapshot;
+use crate::domain::worktree_snapshot::WorktreeSnapshot;
 use crate::fault::point;
 use crate::store;
+use crate::store::log::WriteOutcome;
 use crate::store::run_store::LockedRun;
-use crate::store::writer::WriteOutcome;
 
 /// The owner of a run.
 pub struct Supervisor {

@@ -17,7 +17,7 @@ use crate::domain::admission::TurnOrder;
 use crate::domain::event::Event;
 use crate::domain::run::RunStatus;
 use crate::domain::settings::Settings;
-use crate::store::snapshot;
+use crate::store::view;
 
 /// `A.md` forks three workers, one after the other, and calls a subroutine in between.
 const WORKFLOW: &[(&str, &str)] = &[
@@ -81,7 +81,7 @@ fn next_step_resumes_session_at_its_last_message() {
 fn record_is_on_disk_before_it_is_published() {
     let stage = Stage::new();
     let journal = stage.root.run(&Stage::id()).journal();
-    let look = move |published: &crate::actor::message::Published| {
+    let look = move |published: &crate::actor::observer::Published| {
         let text = std::fs::read_to_string(&journal).expect("a journal");
         let number = usize::try_from(published.record.seq).expect("a small number");
         assert!(text.matches('\n').count() >= number, "record {number} is not a whole line yet");
@@ -97,7 +97,7 @@ fn turn_starts_after_its_record_is_on_disk() {
     let stage = Stage::new();
     let root = stage.root.clone();
     let player = Player::new(move |input| {
-        let run = snapshot::load_view(&root, &Stage::id()).expect("a readable run").run;
+        let run = view::load_view(&root, &Stage::id()).expect("a readable run").run;
         let agent = run.agents.get(&input.turn.agent).expect("an agent the journal knows");
         assert_eq!(agent.turn_id(), input.turn);
         assert_eq!(agent.session, input.session);

@@ -7,14 +7,13 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::agent_selector::check_agent_exists;
 use super::answer::from_stdin;
-use super::args::answers::{HoldArgs, TellArgs};
-use super::args::runs::DirArgs;
+use super::args::runs::{DirArgs, HoldArgs, TellArgs};
 use super::args::{NamedRunArgs, StopArgs};
 use super::exit::{CliExitCode, Error};
 use super::table::word;
-use super::target::check_agent_exists;
-use super::{engine, output, run};
+use super::{engine, output, settings};
 use crate::actor::context::now;
 use crate::cli::args::readers::SignalArgs;
 use crate::cli::hosts::WaitedHosts;
@@ -25,9 +24,9 @@ use crate::domain::agent::Agent;
 use crate::domain::event::{AgentFamily, AgentMessage, AttachedSession, PromptEdit, RunCommand};
 use crate::domain::fact::FactSelection;
 use crate::domain::id::{AgentId, RunId};
-use crate::domain::printable::one_line;
 use crate::domain::run::Run;
-use crate::language::diagnostic::closest;
+use crate::domain::tool_call::one_line;
+use crate::language::hint::closest;
 use crate::language::program::checked_program::Program;
 use crate::language::program::read::read;
 use crate::language::source::WorkflowSource;
@@ -43,7 +42,7 @@ use crate::store::dataspace::{
 };
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::snapshot::{RunView, is_held, load_view};
+use crate::store::view::{RunView, is_held, load_view};
 use crate::store::{inbox, lock};
 
 /// Runs `raymond tell`.
@@ -103,7 +102,7 @@ pub(super) fn stop_agent(
     (dir, json): (&DirArgs, bool),
     agent: &AgentId,
 ) -> Result<CliExitCode, Error> {
-    let run = run::chosen(run, &dir.root())?;
+    let run = settings::chosen(run, &dir.root())?;
     let command = RunCommand::StopAgent { agent: agent.clone() };
     let given = put_order((&dir.root(), dir), &run, &command)?;
     given.print(json, |agent| {
@@ -229,7 +228,7 @@ pub(super) fn put_order(
     {
         return Err(Error::Usage("the message is empty".to_owned()));
     }
-    let id = run::find(root, run)?;
+    let id = settings::find(root, run)?;
     engine::must_be_named(dir, root, &id)?;
     let RunView { run, held, .. } = load_with_inbox(root, &id)?;
     check_lives(&run, &order.family)?;
@@ -292,7 +291,7 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
         return stop_agent(&args.one.named, (&args.one.dir, args.one.json), agent);
     }
     let root = args.one.dir.root();
-    let id = &run::chosen(&args.one.named, &root)?;
+    let id = &settings::chosen(&args.one.named, &root)?;
     engine::must_be_named(&args.one.dir, &root, id)?;
     let dir = root.run(id);
     // The run may have a long story: the request does not wait until it is read.

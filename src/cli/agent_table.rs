@@ -9,12 +9,12 @@ use super::table;
 use crate::actor::context::now;
 use crate::domain::agent::Agent;
 use crate::domain::agent_status::{AgentStatus, RunObservation, WaitReason};
-use crate::domain::budget::BudgetShortage;
+use crate::domain::budget_shortage::BudgetShortage;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::money::Usd;
-use crate::domain::printable::{flat, one_line};
 use crate::domain::run::{AgentEnding, FinishedAgent};
 use crate::domain::time::Timestamp;
+use crate::domain::tool_call::{flat, one_line};
 use crate::domain::tree::{
     AgentNode, AgentTree, FAMILY_FOLD_SIZE, FoldSource, RowSubject, TreeMember, TreeRow,
 };
@@ -25,7 +25,7 @@ use crate::process::transcript::TurnFiles;
 use crate::store;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunDir;
-use crate::store::snapshot::RunView;
+use crate::store::view::RunView;
 
 /// The hint that names the command for all agents.
 const EACH: &str = "raymond tree --all shows them";

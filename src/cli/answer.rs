@@ -8,19 +8,20 @@ use std::io::Read;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::args::answers::AnswerArgs;
+use super::args::runs::AnswerArgs;
 use super::exit::{CliExitCode, Error};
 use super::questions::{self, OpenQuestion};
-use super::{engine, output, run};
+use super::{engine, output, settings};
 use crate::actor::context::now;
 use crate::cli::settings::agent_and_node;
+use crate::domain::budget_shortage::AcceptedAnswer;
 use crate::domain::decide::{AnswerError, answer as decide};
 use crate::domain::event::RunCommand;
 use crate::domain::id::{AgentId, RunId};
-use crate::domain::question::{AcceptedAnswer, AnswerCommand};
+use crate::domain::question::AnswerCommand;
 use crate::domain::run::Run;
 use crate::domain::views::QuestionRow;
-use crate::language::diagnostic::closest;
+use crate::language::hint::closest;
 use crate::proof::ProofKey;
 use crate::runtime::command_name::{CommandNames, next_command_name};
 use crate::runtime::directories;
@@ -28,7 +29,7 @@ use crate::runtime::observing::agent_entries::{InboxItem, apply_event, apply_inb
 use crate::store;
 use crate::store::inbox;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::snapshot::{RunView, load_view};
+use crate::store::view::{RunView, load_view};
 
 /// Runs `raymond answer`.
 ///
@@ -38,7 +39,7 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     let (named, answers) = args.parts().map_err(Error::Usage)?;
     let key = directories::user_state()?.key()?;
     let root = args.dir.root();
-    let id = run::chosen(&named, &root)?;
+    let id = settings::chosen(&named, &root)?;
     if !answers.is_empty() {
         engine::must_be_named(&args.dir, &root, &id)?;
     }

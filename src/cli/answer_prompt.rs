@@ -21,14 +21,14 @@ use rustix::termios::{
 use super::answer::put;
 use super::questions;
 use super::questions::OpenQuestion;
-use crate::actor::message::{FinishPublishing, Published};
+use crate::actor::observer::{FinishPublishing, Published};
 use crate::actor::process::StayUp;
 use crate::domain::approval::PendingApproval;
 use crate::domain::event::{Event, Record};
 use crate::domain::id::AgentId;
-use crate::domain::printable::printable_line;
 use crate::domain::question::{AnswerCommand, Question};
 use crate::domain::run::Run;
+use crate::domain::tool_call::printable_line;
 use crate::plugin::terminal::Terminal;
 use crate::proof::ProofKey;
 use crate::store::layout::RunDir;

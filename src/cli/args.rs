@@ -1,6 +1,5 @@
 //! The command line's grammar, and the texts of its help.
 
-pub mod answers;
 pub mod branch;
 pub mod hosts;
 pub mod readers;
@@ -10,7 +9,6 @@ pub mod workflows;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 
-use self::answers::{ANSWER_HELP, AnswerArgs, RULES_HELP};
 use self::branch::{BRANCH_HELP, BranchArgs, REWIND_HELP, RewindArgs};
 use self::hosts::{HOSTS_HELP, HostsArgs, WORKER_HELP, WorkerArgs};
 use self::readers::{
@@ -30,15 +28,12 @@ use self::workflows::{IMPORT_HELP, ImportArgs};
 use self::workflows::{NEW_HELP, NewArgs};
 use self::workflows::{RECORD_HELP, RecordArgs};
 use self::workflows::{WORKFLOW_HELP, WorkflowCommand};
-use super::check::SchemaArgs;
+use super::candidates::{complete_runs, complete_targets};
 use super::color::ColorArgs;
-use super::completions::{complete_runs, complete_targets};
+use super::logging::LoggingArgs;
 use super::on_event::OnEventCommand;
 use super::options::RunOptions;
-use super::output::LoggingArgs;
-use crate::cli::args::answers::{
-    ATTACH_HELP, EDIT_HELP, HOLD_HELP, HoldArgs, TELL_HELP, TellArgs, VisitArgs,
-};
+use super::schema::SchemaArgs;
 use crate::cli::args::branch::{RETRY_HELP, RetryArgs};
 use crate::cli::args::hosts::{SERVE_HELP, ServeArgs, TRUST_HELP, TrustArgs};
 use crate::cli::args::readers::{
@@ -46,7 +41,10 @@ use crate::cli::args::readers::{
     WORKTREES_HELP, WorktreesArgs,
 };
 pub use crate::cli::args::runs::NewRunArgs;
-use crate::cli::args::runs::variable;
+use crate::cli::args::runs::{
+    ANSWER_HELP, ATTACH_HELP, AnswerArgs, EDIT_HELP, HOLD_HELP, HoldArgs, RULES_HELP, TELL_HELP,
+    TellArgs, VisitArgs, variable,
+};
 use crate::cli::args::workflows::{TEST_HELP, TestArgs};
 
 /// Run workflows of Claude Code agents, durably and supervised.

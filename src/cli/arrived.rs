@@ -5,14 +5,14 @@
 use super::exit::Error;
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::person_wait::AwaitedSignal;
-use crate::domain::printable::printable_line;
 use crate::domain::run::PauseReason;
+use crate::domain::tool_call::printable_line;
 use crate::runtime::observing::agent_entries::{InboxItem, apply_commands};
 use crate::runtime::{directories, run_facts};
 use crate::store::dataspace::{Dataspace, DataspaceWatcher};
 use crate::store::inbox;
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::RunView;
+use crate::store::view::RunView;
 
 /// The most commands of an inbox that are named.
 const MAX_INBOX_LINES: usize = 12;

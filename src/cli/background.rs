@@ -8,7 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::io::{IsTerminal, Read, stdin, stdout};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus};
@@ -18,21 +18,46 @@ use std::time::Duration;
 use rustix::io::Errno;
 use rustix::process::setsid;
 use rustix::stdio::dup2_stdin;
+use tokio::sync::oneshot;
+use uuid::Uuid;
 
 use super::engine::NONE;
 use super::exit::Error;
 use super::{output, person};
+use crate::actor::process::StayUp;
+use crate::actor::registry::AgentRegistry;
+use crate::cli::answer_prompt::{AnswerPrompt, KeyboardGuard};
+use crate::cli::args::runs::OnWait;
+use crate::cli::candidates::with_dir;
+use crate::cli::exit::CliExitCode;
+use crate::cli::interrupts::signals;
+use crate::cli::on_event::{CountedTimes, TurnTimesPlugin};
+use crate::cli::options::RunOptions;
+use crate::cli::summary::{ClosingPlace, TurnTimes};
+use crate::cli::{diagnostics, on_event, options, questions, summary, worktrees};
 use crate::domain::id::RunId;
+use crate::domain::run::Run;
 use crate::engine::Engine;
-use crate::plain_file;
+use crate::plugin::console::{ConsolePlugin, Verbosity};
+use crate::plugin::notify::{DesktopSink, NotificationPlugin, NotificationTracker};
+use crate::plugin::styled::JsonLinesPlugin;
+use crate::plugin::telemetry::actor::TelemetryPlugin;
+use crate::plugin::telemetry::export::TelemetryConfig;
+use crate::plugin::telemetry::trace::RunTrace;
+use crate::plugin::terminal::Terminal;
 use crate::process::ancestry::ActingAgent;
 use crate::process::child::cgroup::leave_turn;
-use crate::process::child::orphans;
+use crate::process::child::subreaper;
 use crate::process::command::DETACHED;
-use crate::process::plugin_process::{ENGINE, FACTS_ENGINE};
-use crate::runtime::RunLauncher;
+use crate::process::plugin_process::{ENGINE, FACTS_ENGINE, NamedVariables};
+use crate::process::registry;
+use crate::runtime::{InterruptReceiver, PlugIns, PreparedRun, RunLauncher};
+use crate::store::journal::JournalReader;
 use crate::store::layout::RunsRoot;
-use crate::store::{lock, snapshot};
+use crate::store::run_store::LockedRun;
+use crate::store::view::story;
+use crate::store::{lock, record, view};
+use crate::{plain_file, runtime, store};
 
 /// The poll interval while waiting for the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
@@ -153,7 +178,7 @@ fn start_detached(
     person::keep_registry();
     let (mut detached, attached) = std::io::pipe().map_err(failed)?;
     command.stdin(attached).stdout(stdout).stderr(output);
-    let child = orphans::start_detached(&mut command).map_err(failed)?;
+    let child = subreaper::start_detached(&mut command).map_err(failed)?;
     // The child has the only other end then.
     drop(command);
     detached.read_to_end(&mut Vec::new()).map_err(failed)?;
@@ -208,7 +233,7 @@ impl RunLauncher for DetachedLauncher {
         let ended = process.held_or_ended(root, id).map_err(|error| error.to_string())?;
         // It is a child of this process until one of them ends.
         std::thread::spawn(move || process.0.wait());
-        let is_refused = || snapshot::load_view(root, id).is_ok_and(|view| view.run.seq == 1);
+        let is_refused = || view::load_view(root, id).is_ok_and(|view| view.run.seq == 1);
         if ended.is_some() && is_refused() {
             let output = root.run(id).output();
             return Err(format!("the run {id} has ended at once; see {}", output.display()));
@@ -266,4 +291,190 @@ impl DetachedRun {
 
 fn waiting(root: &RunsRoot, id: &RunId, error: std::io::Error) -> Error {
     Error::Io { doing: "wait for", path: root.run(id).path().to_owned(), error }
+}
+
+// A run in this process, with someone watching who may want it to end.
+//
+// Prepares telemetry if it is wanted. An error in it never stops a run.
+
+/// Supervises a run until it has ended or is stopped, and returns its exit code.
+///
+/// # Errors
+/// [`Error`] if it cannot begin, or cannot be recorded.
+pub(super) fn supervise_here(
+    options: &RunOptions,
+    root: &RunsRoot,
+    mut prepared: PreparedRun,
+) -> Result<CliExitCode, Error> {
+    let (json, verbosity) = (options.json, options.verbosity.verbosity());
+    let terminal = diagnostics::terminal(!json && verbosity != Verbosity::Quiet);
+    for line in options::announced(&prepared) {
+        terminal.line(&line);
+    }
+    for note in &prepared.notes {
+        output::tell(note);
+    }
+    for warning in &prepared.warnings {
+        tracing::warn!("{warning}");
+    }
+    let watcher = person_at(&terminal, options, &mut prepared);
+    let (times_plugin, counted) = CountedTimes::of_new_run(&prepared.run).unzip();
+    person::keep_registry();
+    registry::supervise(prepared.run.workflow_id.as_str());
+    subreaper::take_orphans();
+    let run = actix::System::new().block_on(async {
+        actix::spawn(subreaper::reap_orphans());
+        let mut interrupts = signals()?;
+        let shown = (&terminal, watcher.as_ref(), times_plugin);
+        let run = Box::pin(supervised(options, root, prepared, shown, &mut interrupts)).await;
+        terminal.clear();
+        let run = run?;
+        let times =
+            || counted.and_then(|counted| counted.take()).unwrap_or_else(|| turn_times(root, &run));
+        let mut last = if json { String::new() } else { summary::results(&run, verbosity, times) };
+        if json || verbosity != Verbosity::Quiet {
+            last.push_str(&questions::document(&run));
+        }
+        print_patiently(last, &mut interrupts).await?;
+        Ok::<Run, Error>(run)
+    })?;
+    let named = |text: &str| with_dir(text, root, &run.workflow_id);
+    let open = questions::as_text(&run, &questions::open(&run));
+    if !open.is_empty() {
+        output::tell_lines(&named(open.trim_end()));
+    }
+    output::tell(&named(&summary::closing(&run, ClosingPlace::BelowQuestions)));
+    if let Some(refused) = summary::refused_tools(&run) {
+        output::tell(&refused);
+    }
+    if let Some(left) = worktrees::left(root, &run) {
+        output::tell(&named(&left));
+    }
+    Ok(CliExitCode::of(&run))
+}
+
+/// Returns the times of all turns of a run; none if its journal cannot be read.
+pub(super) fn turn_times(root: &RunsRoot, run: &Run) -> TurnTimes {
+    let mut times = TurnTimes::default();
+    let read = story(root, &run.workflow_id, |_, record| times.count(&record.event));
+    read.map(|_| times).unwrap_or_default()
+}
+
+/// Returns the person to ask, if one is there. The run stays up for them, or because `--on-wait stay` says so.
+fn person_at(
+    terminal: &Terminal,
+    options: &RunOptions,
+    prepared: &mut PreparedRun,
+) -> Option<KeyboardGuard> {
+    let is_there = terminal.is_live() && stdin().is_terminal() && person::acting_agent().is_none();
+    let on_wait = options.answers.on_wait;
+    prepared.graphs.stay_up = match on_wait {
+        Some(OnWait::Exit) => StayUp::never(),
+        Some(OnWait::Stay) => StayUp::for_all(),
+        None if is_there => StayUp::for_all(),
+        None => StayUp::default(),
+    };
+    let stays_up = on_wait == Some(OnWait::Stay);
+    let while_there = if stays_up { StayUp::default() } else { prepared.graphs.stay_up.clone() };
+    (is_there && on_wait != Some(OnWait::Exit)).then(|| KeyboardGuard::for_whom(while_there))
+}
+
+async fn supervised(
+    options: &RunOptions,
+    root: &RunsRoot,
+    prepared: PreparedRun,
+    (terminal, person, times): (&Terminal, Option<&KeyboardGuard>, Option<TurnTimesPlugin>),
+    interrupts: &mut InterruptReceiver,
+) -> Result<Run, Error> {
+    let registry = Arc::new(AgentRegistry::default());
+    let mut plugins = PlugIns::default();
+    if options.json {
+        plugins.add_own("lines", JsonLinesPlugin::new(stdout()));
+    } else {
+        let (terminal, verbosity) = (terminal.clone(), options.verbosity.verbosity());
+        let console = ConsolePlugin::new(terminal, Arc::clone(&registry), &prepared.run, verbosity);
+        plugins.add_own("console", console);
+        if let Some(times) = times {
+            plugins.add_own("times", times);
+        }
+    }
+    if terminal.is_live() {
+        let sink = DesktopSink::new(terminal.clone(), &prepared.run.workflow_id);
+        let tracker = NotificationTracker::new(&prepared.run);
+        plugins.add_own("desktop", NotificationPlugin::new(tracker, sink));
+    }
+    if let Some(person) = person {
+        let inbox = (prepared.store.dir().clone(), prepared.user_state.key()?);
+        plugins
+            .add_own("asking", AnswerPrompt::new(terminal.clone(), inbox, person, &prepared.run));
+    }
+    let named = NamedVariables::of(&prepared.start.settings(&prepared.run).options);
+    let hook = options.on_event.as_ref().map(|command| command.hook(&named)).transpose()?;
+    if let Some(hook) = &hook {
+        plugins.add_own("on-event", on_event::notify(hook, root, &prepared.run));
+    }
+    if let Some(telemetry) = exporter(options.otlp.as_deref(), &prepared) {
+        plugins.add_own("telemetry", telemetry);
+    }
+    let ended = runtime::supervised(prepared, root, plugins, registry, interrupts).await;
+    if let Some(hook) = hook {
+        hook.abandon();
+    }
+    Ok(ended?)
+}
+
+/// Prints a text to a reader that may not be reading; an interrupt ends the wait.
+///
+/// # Errors
+/// [`Error::Io`] if it cannot be written.
+async fn print_patiently(text: String, interrupts: &mut InterruptReceiver) -> Result<(), Error> {
+    let (done, printed) = oneshot::channel();
+    let printing = std::thread::Builder::new().spawn(move || {
+        let _ = done.send(output::print_exactly(&text));
+    });
+    if printing.is_err() {
+        return Ok(());
+    }
+    tokio::select! {
+        printed = printed => printed.unwrap_or(Ok(CliExitCode::Success)).map(drop),
+        _ = interrupts.recv() => Ok(()),
+    }
+}
+
+/// Returns the plug-in that exports a run's telemetry, if `--otlp` or the environment asks for it.
+pub(super) fn exporter(option: Option<&str>, prepared: &PreparedRun) -> Option<TelemetryPlugin> {
+    let config = match TelemetryConfig::of(option, |name| std::env::var(name).ok()) {
+        Ok(Some(config)) => config,
+        Ok(None) => {
+            if option.is_some() {
+                tracing::warn!(
+                    "telemetry is not exported: OTEL_SDK_DISABLED or OTEL_…_EXPORTER overrides --otlp"
+                );
+            }
+            return None;
+        }
+        Err(problem) => return refused(&problem),
+    };
+    let trace = match recalled(&prepared.store) {
+        Ok(trace) => trace,
+        Err(error) => return refused(&error),
+    };
+    let instance = Uuid::new_v4().to_string();
+    TelemetryPlugin::start(&config, prepared.id(), trace, instance)
+        .map_or_else(|problem| refused(&problem), Some)
+}
+
+/// Reads the trace of the run so far from the journal.
+fn recalled(store: &LockedRun) -> Result<RunTrace, store::Error> {
+    let mut trace = RunTrace::default();
+    JournalReader::open(&store.dir().journal())?.read_all(|_, line| {
+        trace.replay(&record::decode(line)?);
+        Ok(())
+    })?;
+    Ok(trace)
+}
+
+fn refused(why: &dyn std::fmt::Display) -> Option<TelemetryPlugin> {
+    tracing::warn!("telemetry is not exported: {why}");
+    None
 }

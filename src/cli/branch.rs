@@ -5,14 +5,14 @@ use serde_json::{Value, json};
 
 use super::args::branch::{BranchArgs, RetryArgs, RewindArgs};
 use super::args::{NewRunArgs, RecoverArgs};
+use super::background::supervise_here;
 use super::exit::{CliExitCode, Error};
-use super::foreground::supervise_here;
 use super::list::ListedRun;
 use super::options::RunOptions;
 use super::run::{graph_setup, prepared_to_resume};
 use super::{background, engine, list, output, settings};
 use crate::cli::run;
-use crate::cli::run::RunAccess;
+use crate::cli::settings::RunAccess;
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
 use crate::domain::id::RunId;
@@ -29,7 +29,7 @@ use crate::runtime::observing::agent_entries::load_with_inbox;
 use crate::runtime::{check_retry, directories, seals};
 use crate::store::inbox;
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::{RunView, load_view};
+use crate::store::view::{RunView, load_view};
 
 /// The most agents that a plan names.
 const MAX_SHOWN: usize = 40;
@@ -43,7 +43,7 @@ pub(super) fn branch(args: &BranchArgs) -> Result<CliExitCode, Error> {
         background::detach()?;
     }
     let root = args.dir.real_root()?;
-    let id = run::chosen(&args.named, &root)?;
+    let id = settings::chosen(&args.named, &root)?;
     let point = args.point().map_err(Error::Usage)?;
     let found = find_branch(&root, &id, &point)?;
     let request = BranchRequest {
@@ -62,7 +62,7 @@ pub(super) fn branch(args: &BranchArgs) -> Result<CliExitCode, Error> {
 /// As [`branch`], and if the run is live.
 pub(super) fn rewind(args: &RewindArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
-    let id = run::chosen(&args.named, &root)?;
+    let id = settings::chosen(&args.named, &root)?;
     let found = find_branch(&root, &id, &args.to)?;
     let request =
         BranchRequest { id: args.id.clone(), takes_label: true, ..BranchRequest::default() };
@@ -227,7 +227,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
         background::detach()?;
     }
     let root = args.dir.real_root()?;
-    let id = run::chosen(&args.named, &root)?;
+    let id = settings::chosen(&args.named, &root)?;
     let RunView { run, held, .. } = load_view(&root, &id)?;
     let selection = args.selection();
     let plan = plan_retry(&run, &selection).map_err(|error| refused(&root, &id, error))?;

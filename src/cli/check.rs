@@ -6,13 +6,12 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, ValueEnum};
 use console::style;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::args::OneRunArgs;
 use super::args::workflows::{DrawingFormat, GraphArgs};
-use super::run;
+use super::settings;
 use crate::cli::args::workflows::CheckArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::output;
@@ -20,13 +19,13 @@ use crate::cli::target::{refuse_cases, similar_path};
 use crate::cli::test::case_mistakes;
 use crate::domain::approval::{GrantedRule, PendingApproval, RuleScope};
 use crate::domain::id::{StateKind, StateName};
-use crate::domain::printable::{one_line, printable, printable_line};
 use crate::domain::privilege::{RunPermission, StarterConsent};
+use crate::domain::tool_call::{one_line, printable, printable_line};
 use crate::domain::views::ApprovalRuleRow;
 use crate::language::diagnostic::{Diagnostic, Severity, excerpt_in, shown};
 use crate::language::drawing::{dot, mermaid, svg};
 use crate::language::flow::Flow;
-use crate::language::graph::read::GraphProfile;
+use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::prompt::check::beginning;
 use crate::language::prompt::implied_policy::ImpliedPolicy;
@@ -34,17 +33,15 @@ use crate::language::prompt::workflow_map::{
     FolderGraph, FolderState, WorkflowMap, WorkflowMapOptions,
 };
 use crate::language::prompt::{check, step};
-use crate::language::schema::FileSchema;
 use crate::language::source::WorkflowSource;
 use crate::language::turn_options::HINT_CODES;
 use crate::language::{graph, program};
-use crate::plugin::schema::{ProtocolPart, schema};
 use crate::runtime::check::{has_gateway, missing_program, stray_manifest};
 use crate::runtime::error::WorkflowErrors;
 use crate::runtime::workflow::folder_within_root;
 use crate::store::dataspace::Dataspace;
 use crate::store::plain_file::FileReplacement;
-use crate::store::snapshot::load_view;
+use crate::store::view::load_view;
 use crate::store::workflow::WorkflowDir;
 use crate::{plain_file, runtime};
 
@@ -350,7 +347,7 @@ pub(super) fn draw(subject: &InspectedWorkflow, title: &str) -> Result<Flow, Vec
 /// [`Error::Store`] if there is no such run.
 pub fn rules(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
-    let id = run::chosen(&args.named, &root)?;
+    let id = settings::chosen(&args.named, &root)?;
     let run = load_view(&root, &id)?.run;
     if args.json {
         let rules: Vec<_> = run.approval_rules.iter().map(ApprovalRuleRow::from).collect();
@@ -379,70 +376,4 @@ fn as_row(granted: &GrantedRule) -> Vec<String> {
         PendingApproval::name_of(granted.approval),
         granted.by.clone().unwrap_or_else(|| "a person".to_owned()),
     ]
-}
-
-// `raymond schema`: the protocol of plug-ins, and the files of workflows, as JSON Schema.
-
-/// Options of `schema`.
-#[derive(Debug, Clone, Args)]
-pub struct SchemaArgs {
-    /// The schema to print
-    #[arg(value_enum, default_value_t = SchemaNameArg::Plugin)]
-    pub name: SchemaNameArg,
-}
-
-/// A schema.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum SchemaNameArg {
-    /// All messages to and from a plug-in
-    Plugin,
-    /// Messages to a plug-in
-    #[value(alias = "told")]
-    HostMessage,
-    /// Messages from a plug-in
-    #[value(alias = "said")]
-    PluginMessage,
-    /// A record of an event, as plug-ins and readers of --json see it
-    Record,
-    /// Queries to a plug-in
-    Consult,
-    /// Answers of a plug-in
-    Verdict,
-    /// The frontmatter of a prompt
-    Frontmatter,
-    /// raymond.yaml, the manifest of a workflow
-    RaymondYaml,
-    /// replies.yaml, the scripted replies of a workflow
-    Replies,
-    /// A graph
-    Graph,
-    /// tests/*.yaml, the test cases of a workflow
-    Tests,
-}
-
-/// Runs `raymond schema`.
-///
-/// # Errors
-/// [`Error::Io`] if it cannot be printed.
-pub fn print(args: &SchemaArgs) -> Result<CliExitCode, Error> {
-    let mut schema = match args.name {
-        SchemaNameArg::Plugin => schema(ProtocolPart::All),
-        SchemaNameArg::HostMessage => schema(ProtocolPart::HostMessage),
-        SchemaNameArg::PluginMessage => schema(ProtocolPart::PluginMessage),
-        SchemaNameArg::Record => schema(ProtocolPart::Record),
-        SchemaNameArg::Consult => schema(ProtocolPart::Consult),
-        SchemaNameArg::Verdict => schema(ProtocolPart::Verdict),
-        SchemaNameArg::Frontmatter => of_file(FileSchema::Frontmatter),
-        SchemaNameArg::RaymondYaml => of_file(FileSchema::Manifest),
-        SchemaNameArg::Replies => of_file(FileSchema::Replies),
-        SchemaNameArg::Graph => of_file(FileSchema::Graph),
-        SchemaNameArg::Tests => of_file(FileSchema::Tests),
-    };
-    // The kept copies are compared and merged as text, so their order does not depend on that of the code.
-    schema.sort_all_objects();
-    output::print_json(&schema)
-}
-
-fn of_file(file: FileSchema) -> Value {
-    file.schema(&GraphVocabulary::new())
 }

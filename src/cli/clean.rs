@@ -10,7 +10,7 @@ use serde_json::json;
 use super::args::readers::CleanArgs;
 use super::exit::{CliExitCode, Error};
 use super::worktrees::{done, git_runtime};
-use super::{output, table};
+use super::{output, settings, table};
 use crate::actor::context::now;
 use crate::cli::run;
 use crate::domain::id::RunId;
@@ -22,8 +22,8 @@ use crate::runtime::graphs::{working_dirs, world_of};
 use crate::runtime::{directories, seals};
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::{ids, last_event_at, load_view};
 use crate::store::user_state::UserState;
+use crate::store::view::{ids, last_event_at, load_view};
 use crate::store::{self, lock, removal};
 
 /// Runs `raymond clean`.
@@ -143,7 +143,7 @@ impl RunCleaner<'_> {
         let mut candidates = if named.is_empty() {
             ids(self.root)?
         } else {
-            let found = named.iter().map(|run| run::find(self.root, run));
+            let found = named.iter().map(|run| settings::find(self.root, run));
             found.collect::<Result<BTreeSet<RunId>, Error>>()?.into_iter().collect()
         };
         if named.is_empty() {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::args::readers::CostsArgs;
 use super::exit::{CliExitCode, Error};
-use super::{output, run, status, table};
+use super::{output, settings, status, table};
 use crate::actor::registry::FanOutKey;
 use crate::cli::output::short_number;
 use crate::cli::table::TableCell;
@@ -18,7 +18,7 @@ use crate::domain::tree::FAMILY_FOLD_SIZE;
 use crate::domain::views::{RunCosts, agents_by_cost, most_expensive_first, unbilled_agents};
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::{RunView, story};
+use crate::store::view::{RunView, story};
 
 /// Runs `raymond costs`.
 ///
@@ -26,7 +26,7 @@ use crate::store::snapshot::{RunView, story};
 /// [`Error`] if the run cannot be read.
 pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
     let root = args.one.dir.root();
-    let id = run::chosen(&args.one.named, &root)?;
+    let id = settings::chosen(&args.one.named, &root)?;
     if args.one.json {
         return output::print_json(&document(&root, &id)?);
     }

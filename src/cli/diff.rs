@@ -5,14 +5,13 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
+use super::agent_selector::check_agent_exists;
 use super::exit::{CliExitCode, Error};
-use super::target::check_agent_exists;
-use super::{output, run, table};
+use super::{output, settings, table};
 use crate::cli::args::readers::DiffArgs;
 use crate::domain::cassette::reply_text;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::money::Usd;
-use crate::domain::printable::{flat, one_line};
 use crate::domain::run_diff::{
     CostDifference, EndingDifference, FileDifference, InputDifference, MomentDifference, RunPair,
     StateCostDifference, StepDifference, StepWay,
@@ -20,13 +19,14 @@ use crate::domain::run_diff::{
 use crate::domain::run_trace::{
     TraceAspect, TracedContent, TracedEnding, TracedFile, TracedMoment, TracedText,
 };
+use crate::domain::tool_call::{flat, one_line};
 use crate::language::diagnostic::line_difference;
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::runtime::comparison::{
     ComparedRun, RunComparison, WorkflowFileDifference, compare_runs,
 };
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::load_view;
+use crate::store::view::load_view;
 
 /// Runs `raymond diff`.
 ///
@@ -58,9 +58,9 @@ fn exit(found: &RunComparison) -> CliExitCode {
 
 /// Returns the runs that are named; of a branch alone, the run that it branched off comes first.
 fn chosen(args: &DiffArgs, root: &RunsRoot) -> Result<RunPair<RunId>, Error> {
-    let run = run::find(root, &args.run)?;
+    let run = settings::find(root, &args.run)?;
     if let Some(other) = &args.other {
-        return Ok(RunPair { a: run, b: run::find(root, other)? });
+        return Ok(RunPair { a: run, b: settings::find(root, other)? });
     }
     match load_view(root, &run)?.run.branch {
         Some(origin) if !root.run(&origin.run).path().is_dir() => Err(Error::Usage(format!(

@@ -11,7 +11,7 @@ use super::color::{self, ColorChoice};
 use super::exit::{CliExitCode, Error};
 use super::{
     agent_orders, answer, branch, check, clean, costs, diagnostics, diff, engine, facts, help,
-    hosts, import, list, log, new, output, pending, person, record, run, serve, show, start,
+    hosts, import, list, log, new, output, person, record, run, runnable, schema, serve, show,
     status, test, tips, top, tree, trust, visited_agent, worker, workflow, worktrees,
 };
 use crate::cli::completions;
@@ -46,7 +46,7 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
         .map(|word| word.to_string_lossy().into_owned())
         .collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    if words.is_empty() && run::show(&DirArgs::without_options().root()) {
+    if words.is_empty() && runnable::show(&DirArgs::without_options().root()) {
         return CliExitCode::Success.into();
     }
     if let Some(overview) = help::overview(&Cli::command(), &words) {
@@ -204,7 +204,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Retry(args) => branch::retry(&args),
         CliCommand::Branch(args) => branch::branch(&args),
         CliCommand::Rewind(args) => branch::rewind(&args),
-        CliCommand::Start(args) => start::start(&args),
+        CliCommand::Start(args) => run::start(&args),
         CliCommand::Answer(args) => answer::answer(&args),
         CliCommand::Rules(args) => check::rules(&args),
         CliCommand::Signal(args) => agent_orders::signal(&args),
@@ -216,7 +216,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Release(args) => agent_orders::release(&args),
         CliCommand::Edit(args) => visited_agent::edit(&args),
         CliCommand::Attach(args) => visited_agent::attach(&args),
-        CliCommand::Pending(args) => pending::pending(&args),
+        CliCommand::Pending(args) => list::pending(&args),
         CliCommand::Log(args) => log::log(&args),
         CliCommand::Tree(args) => tree::tree(&args),
         CliCommand::Show(args) => show::show(&args),
@@ -237,7 +237,7 @@ fn dispatch(command: CliCommand) -> Result<CliExitCode, Error> {
         CliCommand::Graph(args) => check::graph(&args),
         CliCommand::Import(args) => import::import(&args),
         CliCommand::Workflow(command) => workflow::workflow(command),
-        CliCommand::Schema(args) => check::print(&args),
+        CliCommand::Schema(args) => schema::print(&args),
         CliCommand::Completions { shell } => completions::print_script(shell),
         CliCommand::Man(args) => completions::man(&args),
     }

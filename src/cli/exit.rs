@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use strum::VariantArray;
 
 use crate::domain::id::{AgentId, InvalidName, RunId};
+use crate::domain::restart::fails_strictly;
 use crate::domain::run::{PauseReason, Run, RunStatus};
-use crate::domain::supervision::fails_strictly;
 use crate::engine::EngineError;
 use crate::language::diagnostic::Diagnostic;
 use crate::process::host::LEAST_OPEN_FILES;

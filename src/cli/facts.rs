@@ -3,15 +3,15 @@
 use super::args::NamedRunArgs;
 use super::args::readers::FactsArgs;
 use super::exit::{CliExitCode, Error};
-use super::{engine, output, run};
+use super::{engine, output, settings};
 use crate::actor::context::now;
 use crate::domain::fact::Fact;
 use crate::domain::id::RunId;
-use crate::domain::printable::one_line;
 use crate::domain::time::millis;
+use crate::domain::tool_call::one_line;
 use crate::store::dataspace::FactListing;
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::load_view;
+use crate::store::view::load_view;
 
 /// Runs `raymond facts`.
 ///
@@ -24,7 +24,7 @@ pub fn facts(args: &FactsArgs) -> Result<CliExitCode, Error> {
     }
     let named = NamedRunArgs { run: args.run.clone(), last: args.last };
     let is_named = named.run.is_some() || named.last;
-    let run = is_named.then(|| run::chosen(&named, &root)).transpose()?;
+    let run = is_named.then(|| settings::chosen(&named, &root)).transpose()?;
     let mut listing = match &run {
         Some(run) => {
             let facts = load_view(&root, run)?.run.facts.all().collect();
@@ -63,7 +63,7 @@ fn prune(args: &FactsArgs, root: &RunsRoot) -> Result<CliExitCode, Error> {
         // The directory of the run may be gone.
         (Some(run), _) if !root.run(run).path().is_dir() => Some(run.clone()),
         (None, false) => None,
-        (run, last) => Some(run::chosen(&NamedRunArgs { run: run.clone(), last }, root)?),
+        (run, last) => Some(settings::chosen(&NamedRunArgs { run: run.clone(), last }, root)?),
     };
     let space = engine::dataspace(&args.dir, root)?;
     let FactListing { facts, warnings } = space.facts()?;

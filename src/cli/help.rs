@@ -8,7 +8,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Arg, ArgAction, Command, CommandFactory};
 
 use super::args::Cli;
-use crate::language::diagnostic::{closest, closest_slip};
+use crate::language::hint::{closest, closest_slip};
 
 /// The width without a terminal, in columns.
 const PLAIN_WIDTH: usize = 120;

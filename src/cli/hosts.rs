@@ -9,19 +9,19 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::cli::args::hosts::{HostsArgs, HostsCommand};
+use crate::cli::candidates::DirArgs;
 use crate::cli::exit::{CliExitCode, Error};
-use crate::cli::runs_dir::DirArgs;
 use crate::cli::table::{self, TableCell};
 use crate::cli::{engine, output};
 use crate::domain::host::{HostLabel, HostName, HostStanding};
 use crate::engine::Engine;
-use crate::engine::host_mailbox::RegisteredHost;
+use crate::engine::shared_log::RegisteredHost;
 use crate::plugin::styled::TextTone;
 use crate::runtime;
 use crate::runtime::sharing::{EngineMirror, SilentHosts, silences};
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunDir;
-use crate::store::snapshot::load_view;
+use crate::store::view::load_view;
 
 /// Runs `raymond hosts`.
 ///

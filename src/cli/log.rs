@@ -7,15 +7,14 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
+use crate::cli::agent_selector::check_agent_exists;
 use crate::cli::args::readers::LogArgs;
 use crate::cli::exit::{CliExitCode, Error};
-use crate::cli::target::check_agent_exists;
-use crate::cli::{output, run};
+use crate::cli::{output, settings};
 use crate::domain::event::{Event, Record};
 use crate::domain::id::RunId;
 use crate::domain::ledger::{ChargeKind, cost_of};
-use crate::domain::printable::{printable_json, printable_line};
-use crate::domain::tool_call::{ToolCall, folded};
+use crate::domain::tool_call::{ToolCall, folded, printable_json, printable_line};
 use crate::plugin::console::tone;
 use crate::plugin::sentence::{moment, sentence, shown_texts};
 use crate::plugin::styled::{StyledLine, TextTone};
@@ -24,7 +23,7 @@ use crate::store::engine_note::EngineNote;
 use crate::store::journal::JournalReader;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::record::RecordError;
-use crate::store::snapshot::{load_view, no_such_run};
+use crate::store::view::{load_view, no_such_run};
 use crate::store::{lock, record};
 
 /// The poll interval of a journal that is followed.
@@ -36,7 +35,7 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// [`Error`] if there is no such run, a record is damaged, or there has been no such agent.
 pub fn log(args: &LogArgs) -> Result<CliExitCode, Error> {
     let root = args.one.dir.root();
-    let id = run::chosen(&args.one.named, &root)?;
+    let id = settings::chosen(&args.one.named, &root)?;
     let steps = root.run(&id).steps();
     if !follow(&root, &id, args.follow, |line| text(line, args, &steps))? {
         return Ok(CliExitCode::Success);

@@ -10,7 +10,7 @@ use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
-use crate::domain::printable::{printable_json, printable_line};
+use crate::domain::tool_call::{printable_json, printable_line};
 use crate::plugin::terminal::Terminal;
 
 /// The names that every line of JSON has.

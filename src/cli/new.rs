@@ -10,8 +10,8 @@ use super::exit::{CliExitCode, Error};
 use super::import::{make_folder, must_be_new};
 use super::output;
 use crate::cli::args::workflows::NewArgs;
-use crate::domain::printable::is_unprintable;
-use crate::language::diagnostic::closest;
+use crate::domain::tool_call::is_unprintable;
+use crate::language::hint::closest;
 use crate::runtime::FIRST_STATE;
 
 /// The folder of all samples.

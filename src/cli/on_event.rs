@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use actix::{Actor, Context, Handler};
 
-use crate::actor::message::{FinishPublishing, Published};
+use crate::actor::observer::{FinishPublishing, Published};
 use crate::cli::exit::Error;
 use crate::cli::summary::TurnTimes;
 use crate::domain::id::RunId;

@@ -10,9 +10,9 @@ use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
 use strum::VariantArray as _;
 
-use crate::cli::args::answers::QuestionArgs;
+use crate::cli::args::runs::QuestionArgs;
+use crate::cli::logging::LoggingArgs;
 use crate::cli::on_event::OnEventCommand;
-use crate::cli::output::LoggingArgs;
 use crate::domain::admission::TurnOrder;
 use crate::domain::allowed_address::AllowedAddress;
 use crate::domain::model::ModelName;
@@ -24,12 +24,11 @@ use crate::domain::time::millis;
 use crate::domain::turn_options::{ApprovalPolicy, PermissionMode};
 use crate::language::manifest;
 use crate::language::manifest::{ON_BUDGET, ON_LIMIT, dollars, max_procs, model};
-use crate::language::plugins::command;
-use crate::language::prompt::joins::count as how_many_agents;
-use crate::language::supervision::{restarts, some_time};
+use crate::language::plugins::{command, restarts, some_time};
+use crate::language::prompt::forking::count as how_many_agents;
 use crate::language::turn_options::tool_rule;
 use crate::plugin::console::Verbosity;
-use crate::plugin::telemetry::config::url as collector;
+use crate::plugin::telemetry::export::url as collector;
 use crate::runtime::PreparedRun;
 
 const OTLP: &str = "Export a trace and metrics to the OpenTelemetry collector at URL, such as http://localhost:4318; \

@@ -1,19 +1,15 @@
 //! Stdout of the commands that only print. A reader that is gone is not an error.
 
-use std::ffi::OsString;
 use std::fmt::Write as _;
-use std::io;
-use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
-
-use clap::{Args, ValueEnum};
-use console::Term;
+use std::io::{self, IsTerminal, Write};
 
 pub use super::diagnostics::{complain, tell, tell_lines, warn};
+use console::Term;
+
+use super::diagnostics;
 use super::exit::{CliExitCode, Error};
-use super::foreground::is_reader_gone;
-use super::table;
-use crate::domain::printable::{is_unprintable, printable, printable_json, printable_line};
+use super::interrupts::is_reader_gone;
+use crate::domain::tool_call::{is_unprintable, printable, printable_json, printable_line};
 
 /// The widest cell that widens its column, in characters.
 const MAX_CELL_WIDTH: usize = 80;
@@ -36,7 +32,7 @@ pub(super) fn columns() -> Option<usize> {
 /// Returns lines for stdout. On a terminal, those that are wider are broken between words.
 pub(super) fn fitted(text: &str) -> String {
     match columns() {
-        Some(columns) => table::broken(text, columns),
+        Some(columns) => diagnostics::broken(text, columns),
         None => text.to_owned(),
     }
 }
@@ -142,83 +138,5 @@ pub(super) fn short_number(number: u64) -> String {
         1000..10_000 => format!("{}.{}k", number / 1000, number % 1000 / 100),
         10_000..1_000_000 => format!("{}k", number / 1000),
         _ => format!("{}.{}M", number / 1_000_000, number % 1_000_000 / 100_000),
-    }
-}
-
-// The options for the log: its format, its file and its level.
-
-/// The format, the file and the level of the log.
-#[derive(Debug, Clone, Default, Args)]
-#[command(next_help_heading = "Logging")]
-pub struct LoggingArgs {
-    /// The format of log messages; with json and no --log-file, all of stderr is JSON lines, also
-    /// messages for people [default: text]
-    #[arg(long, value_name = "FORMAT")]
-    pub log_format: Option<LogFormat>,
-
-    /// Append log messages to this file instead of printing them on stderr
-    #[arg(long, value_name = "PATH")]
-    pub log_file: Option<PathBuf>,
-
-    /// The least severe level to log [default: `RAYMOND_LOG`, or warn]
-    #[arg(long, value_name = "LEVEL")]
-    pub log_level: Option<LogLevel>,
-}
-
-/// The format of the log.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
-pub enum LogFormat {
-    /// Sentences for people
-    #[default]
-    Text,
-    /// A JSON object a line
-    Json,
-}
-
-/// The severity of a message.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub enum LogLevel {
-    /// Failures
-    Error,
-    /// Problems that raymond works around
-    Warn,
-    /// Events
-    Info,
-    /// Details for finding the cause of a failure
-    Debug,
-    /// Everything
-    Trace,
-}
-
-impl LogLevel {
-    /// Returns the level's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
-    }
-}
-
-impl LoggingArgs {
-    /// Returns the same options as arguments for another raymond.
-    pub fn arguments(&self) -> Vec<OsString> {
-        let format = self.log_format.map(|format| match format {
-            LogFormat::Text => "text",
-            LogFormat::Json => "json",
-        });
-        let options = [
-            ("--log-format", format.map(OsString::from)),
-            ("--log-file", self.log_file.as_ref().map(|path| path.as_os_str().to_owned())),
-            ("--log-level", self.log_level.map(|level| level.name().into())),
-        ];
-        options
-            .into_iter()
-            .filter_map(|(option, value)| Some([OsString::from(option), value?]))
-            .flatten()
-            .collect()
     }
 }

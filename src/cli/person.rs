@@ -16,9 +16,9 @@ use crate::process::ancestry::{self, ActingAgent};
 use crate::process::registry::{self, ProcessRegistry};
 use crate::runtime::directories;
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::load_view;
 use crate::store::trust::TrustOrigin;
 use crate::store::user_state::UserState;
+use crate::store::view::load_view;
 
 /// The variable of the proof that a run is a case's, and the purpose of the proof.
 const TEST: &str = "RAYMOND_TEST";

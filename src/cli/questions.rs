@@ -7,10 +7,10 @@ use serde::Serialize;
 use crate::domain::agent::Agent;
 use crate::domain::approval::{ApprovalRequest, ApprovalVerdict};
 use crate::domain::id::{AgentId, RunId};
-use crate::domain::printable::{printable_block, printable_json, printable_line};
 use crate::domain::question::{InvalidAnswer, Question};
 use crate::domain::run::{PauseReason, Run};
 use crate::domain::time::Timestamp;
+use crate::domain::tool_call::{printable_block, printable_json, printable_line};
 use crate::domain::views::QuestionRow;
 use crate::plugin::sentence::date;
 

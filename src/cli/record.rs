@@ -6,7 +6,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::exit::{CliExitCode, Error};
-use super::{output, run};
+use super::{output, settings};
 use crate::cli::args::workflows::RecordArgs;
 use crate::domain::cassette::{CassetteHeader, ScrubbedCount};
 use crate::domain::id::RunId;
@@ -20,7 +20,7 @@ use crate::runtime::recording;
 pub fn record(args: &RecordArgs) -> Result<CliExitCode, Error> {
     let rules = rules(args)?;
     let root = args.dir.real_root()?;
-    let id = run::chosen(&args.named, &root)?;
+    let id = settings::chosen(&args.named, &root)?;
     let header = recording::record(&root, &id, &rules, (&args.output, args.force))?;
     if args.json {
         let mut value = json!(header);

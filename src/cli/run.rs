@@ -3,48 +3,48 @@
 //! Asks the person at the terminal before something runs that they have not confirmed.
 
 use std::collections::BTreeSet;
+use std::ffi::OsString;
+use std::fmt::Write as _;
 use std::io::{IsTerminal, stderr, stdin};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::table::TableCell;
-use crate::actor::context::now;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::check;
 use crate::cli::args::{NamedRunArgs, NewRunArgs, ResumeArgs, RunArgs};
-use crate::cli::background::DetachedLauncher;
+use crate::cli::background::{DetachedLauncher, supervise_here, turn_times};
 use crate::cli::exit::{CliExitCode, Error};
-use crate::cli::foreground::{supervise_here, turn_times};
 use crate::cli::options::RunOptions;
-use crate::cli::runs_dir::DirArgs;
+use crate::cli::settings::{OpenedRun, RunAccess};
 use crate::cli::summary::ClosingPlace;
 use crate::cli::target::RunTarget;
 use crate::cli::{
-    background, dry_run, engine, list, output, person, runs_dir, settings, summary, table, target,
+    background, candidates, engine, options, output, person, settings, summary, target,
 };
-use crate::domain::id::{RunId, StateKind};
-use crate::domain::printable::flat;
+use crate::domain::id::RunId;
+use crate::domain::model::{PRICES_OF, estimated_tokens, input_cost};
+use crate::domain::money::Usd;
+use crate::domain::privilege::RunPermission;
 use crate::domain::run::RunStatus;
-use crate::domain::settings::{AnswererKind, Settings};
-use crate::domain::time::Timestamp;
+use crate::domain::sealed_terms::mode;
+use crate::domain::settings::{AnswererKind, MaxProcs, Settings};
+use crate::domain::time::format_duration;
+use crate::domain::tool_call::printable;
 use crate::engine::Engine;
-use crate::language::graph::read::GraphProfile;
-use crate::language::graph::vocabulary::GraphVocabulary;
-use crate::language::prompt::document;
-use crate::language::source::WorkflowSource as _;
-use crate::language::{graph, program};
-use crate::plugin::styled::TextTone;
+use crate::language::manifest::{FILE, Manifest, ON_BUDGET, ON_LIMIT};
 use crate::process::child::cgroup::{RunGroups, prepare_moves};
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
-use crate::runtime;
 use crate::runtime::graphs::GraphSetup;
-use crate::runtime::sharing::{ClaimedRun, RunEngine, facts_of, take_over};
+use crate::runtime::sharing::facts_of;
+use crate::runtime::start_plan::{PlannedState, StartPlan, plan};
 use crate::runtime::{PreparedRun, RunStarter, Workflow, directories, seals};
-use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::run_store::{LockedRun, RecoveredRun};
-use crate::store::snapshot::{ids_beginning, newest_first, no_such_run};
 use crate::store::trust::FolderTrust;
-use crate::store::user_state::UserState;
+use crate::store::view;
+use crate::{runtime, store};
 
 /// Runs `raymond run`.
 ///
@@ -53,7 +53,7 @@ use crate::store::user_state::UserState;
 pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
     if args.dry_run {
-        return dry_run::dry_run(args, &root);
+        return dry_run(args, &root);
     }
     match target::resolve(&args.target, &root)? {
         RunTarget::Workflow(workflow) => {
@@ -84,7 +84,7 @@ pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
         })
     });
     let named = NamedRunArgs { run: run.transpose()?, last: args.last };
-    let id = chosen(&named, &root)?;
+    let id = settings::chosen(&named, &root)?;
     let access = RunAccess::of(&args.dir, &root)?;
     resume_target(&NewRunArgs::default(), &args.options, (&root, &access), &id)
 }
@@ -141,7 +141,7 @@ fn resume_target(
             String::new()
         };
         let text = format!("nothing to do: {closing}{advice}");
-        output::tell(&runs_dir::with_dir(&text, root, id));
+        output::tell(&candidates::with_dir(&text, root, id));
         if let Some(refused) = summary::refused_tools(&recovered.run) {
             output::tell(&refused);
         }
@@ -300,260 +300,447 @@ pub(super) fn is_answered_yes(question: &str) -> bool {
     stdin().read_line(&mut line).is_ok() && matches!(line.trim(), "y" | "yes")
 }
 
-// The run that a command is about: by its id, by the beginning of one, as the last, or by asking at the terminal.
-//
-// A run that this process is to supervise, opened: on this machine, or taken over from an engine.
+// `raymond start`: a run in the background.
 
-/// The most runs that an error or a question lists.
-const MAX_CANDIDATES: usize = 10;
-const MAX_CHOICES: usize = 20;
-
-/// Returns the run that is named; asks for one on a terminal if none is.
+/// Runs `raymond start`: makes all checks here, and prints the run's id once the run is durable.
 ///
 /// # Errors
-/// [`Error::Usage`] if none is named and nobody can be asked, or the beginning of an id fits several runs;
-/// [`Error::Store`] if there is no such run.
-pub(super) fn chosen(named: &NamedRunArgs, root: &RunsRoot) -> Result<RunId, Error> {
-    if let Some(run) = &named.run {
-        return find(root, run);
+/// [`Error`] if it cannot begin.
+pub fn start(args: &RunArgs) -> Result<CliExitCode, Error> {
+    let root = args.dir.real_root()?;
+    if args.dry_run {
+        return dry_run(args, &root);
     }
-    let runs = newest_first(root)?;
-    let Some((last, _)) = runs.first() else { return Err(no_runs(root)) };
-    if named.last {
-        return Ok(last.clone());
+    let id = match target::resolve(&args.target, &root)? {
+        RunTarget::Workflow(workflow) => {
+            return take_off(args, &root, create(args, &root, &workflow)?);
+        }
+        RunTarget::Run(id) => {
+            person::must_resume(&root, &id)?;
+            id
+        }
+    };
+    let view = view::load_view(&root, &id)?;
+    if view.held {
+        return Err(store::Error::Held { id, pid: view.holder }.into());
     }
-    if stdin().is_terminal() && stderr().is_terminal() {
-        return ask(root, &runs);
-    }
-    Err(Error::Usage(
-        "name a run, or give --last for the run that was started last; `raymond list` shows all runs".to_owned(),
-    ))
+    let settings = settings::for_resume(&args.new_run, &args.options, view.run.settings.clone())?;
+    settings::check_budget(args.options.budget, &settings, &view.run)?;
+    in_background(&root, &id, &given_options(&id))
 }
 
-/// Returns the run of this id, else the only one whose id begins with it.
+/// Continues a new run in the background.
+pub(super) fn take_off(
+    args: &RunArgs,
+    root: &RunsRoot,
+    prepared: PreparedRun,
+) -> Result<CliExitCode, Error> {
+    let id = release(&prepared);
+    drop(prepared);
+    in_background(root, &id, &args.options.not_kept())
+}
+
+fn in_background(root: &RunsRoot, id: &RunId, further: &[OsString]) -> Result<CliExitCode, Error> {
+    background::resume_detached(root, id, further)?.wait_until_held(root, id)?;
+    output::print(&format!("{id}\n"))
+}
+
+/// Reports the plug-ins, notes and warnings of a prepared run, and returns its id.
+fn release(prepared: &PreparedRun) -> RunId {
+    for line in options::announced(prepared) {
+        output::tell(&line);
+    }
+    for note in &prepared.notes {
+        output::tell(note);
+    }
+    for warning in &prepared.warnings {
+        output::warn(warning);
+    }
+    prepared.id().clone()
+}
+
+/// Returns the options of this process, without the command, the target and the directory.
+fn given_options(id: &RunId) -> Vec<OsString> {
+    let mut arguments = std::env::args_os().skip(2);
+    let mut options = Vec::new();
+    let mut target = Some(id.as_str());
+    while let Some(argument) = arguments.next() {
+        match argument.to_str() {
+            Some("--") => {
+                options.push(argument);
+                options.extend(arguments);
+                break;
+            }
+            Some("--dir") => drop(arguments.next()),
+            Some(dir) if dir.starts_with("--dir=") => {}
+            text if text.is_some() && text == target => target = None,
+            _ => options.push(argument),
+        }
+    }
+    options
+}
+
+// `raymond run --dry-run`: what a start would do, without starting or writing anything.
+
+/// The most lines and bytes of the prompt that are shown.
+const MAX_SHOWN_LINES: usize = 12;
+const MAX_SHOWN_BYTES: usize = 1000;
+
+/// Runs `raymond run --dry-run`. The exit code is that of the start before its run begins.
 ///
 /// # Errors
-/// As [`chosen`].
-pub(super) fn find(root: &RunsRoot, beginning: &RunId) -> Result<RunId, Error> {
-    match ids_beginning(root, beginning)?.as_slice() {
-        [] => Err(match runs_dir::elsewhere(root, beginning) {
-            Some(other) => Error::Usage(format!(
-                "no run {beginning} in {}; there is one in {other}: give --dir {other}",
-                std::path::absolute(root.runs()).unwrap_or(root.runs()).display(),
-            )),
-            None => no_such_run(root, beginning).into(),
-        }),
-        [one] => Ok(one.clone()),
-        several => Err(Error::Usage(ambiguous(beginning, several))),
+/// [`Error`] if no run of the workflow could begin.
+pub(super) fn dry_run(args: &RunArgs, root: &RunsRoot) -> Result<CliExitCode, Error> {
+    let workflow = match target::resolve(&args.target, root)? {
+        RunTarget::Workflow(workflow) => *workflow,
+        RunTarget::Run(id) => {
+            let why = format!(
+                "--dry-run shows what the start of a workflow would do, and {id} is a run; `raymond status {id}` shows it"
+            );
+            return Err(Error::Usage(why));
+        }
+    };
+    let settings = settings::new(args, &workflow)?;
+    let request = settings::request(&args.new_run, None)?;
+    let starter = RunStarter {
+        state: directories::user_state()?,
+        confirmation: person::trust_origin(&args.options.consent),
+        confirmed: BTreeSet::new(),
+    };
+    let plan = plan(root, &workflow, &request, settings, &GraphSetup::default(), &starter)?;
+    let rows = rows(args, &workflow.manifest, &plan);
+    if args.options.json {
+        output::print_json(&as_json(&plan, &rows))?;
+    } else {
+        output::print(&as_text(&plan, &rows))?;
+        for warning in &plan.warnings {
+            output::warn(warning);
+        }
+    }
+    let mut exit = CliExitCode::Success;
+    for refusal in plan.refusals.into_iter().rev() {
+        if let runtime::Error::Check(found) = &refusal {
+            check::complain_of(found);
+        } else {
+            output::complain(&refusal.to_string());
+        }
+        exit = Error::from(refusal).exit();
+    }
+    Ok(exit)
+}
+
+/// The least that the first turn costs, as far as the prices are known.
+struct LeastCost {
+    model: String,
+    tokens: u64,
+    /// The cost; `None` for a model that the table does not know.
+    cost: Option<Usd>,
+}
+
+fn least_cost(plan: &StartPlan) -> Option<LeastCost> {
+    let is_asked = plan.settings.answerer.calls_model() && plan.settings.replayed_part().is_none();
+    let prompt = plan.prompt.as_ref().filter(|_| is_asked)?;
+    let tokens = estimated_tokens(&prompt.text);
+    let (model, _) = model_of(plan, None);
+    let cost = input_cost(&model, tokens);
+    Some(LeastCost { model, tokens, cost })
+}
+
+fn as_text(plan: &StartPlan, rows: &[SettingRow]) -> String {
+    let mut text = String::from("nothing was started; a run would do this\n\nfirst\n");
+    let _ = writeln!(text, "  state     {} ({})", plan.first.name, plan.first.kind);
+    let _ = writeln!(text, "  answerer  {}", answerer(plan));
+    match &plan.prompt {
+        Some(prompt) => {
+            let size = format!(
+                "{} bytes, about {} tokens",
+                prompt.text.len(),
+                estimated_tokens(&prompt.text)
+            );
+            let _ = writeln!(text, "  session   a fresh one\n  prompt    {size}");
+            for line in beginning(&printable(&prompt.text)) {
+                let _ = writeln!(text, "{}", format!("    {line}").trim_end());
+            }
+        }
+        None if plan.asks => {
+            text.push_str("  prompt    what it asks first depends on what it does before\n");
+        }
+        None => text.push_str("  prompt    it asks nothing by itself\n"),
+    }
+    text.push_str("\nsettings\n");
+    let cells: Vec<Vec<String>> = rows
+        .iter()
+        .map(|row| vec![format!("  {}", row.name), row.value.clone(), row.origin.clone()])
+        .collect();
+    text.push_str(&output::table(&cells));
+    text.push_str("\ntrust\n");
+    text.push_str(match (plan.trust.is_needed, plan.trust.is_given) {
+        (false, _) => "  none is needed\n",
+        (true, true) => "  it is needed, and given\n",
+        (true, false) => "  it is needed, and not given\n",
+    });
+    for request in &plan.trust.requests {
+        let _ = writeln!(text, "  {request}");
+    }
+    text.push_str("\nstates that can be reached\n");
+    let state = |state: &PlannedState| {
+        let model = state.model.as_ref().map(ToString::to_string);
+        vec![format!("  {}", state.name), state.kind.to_owned(), model.unwrap_or_default()]
+    };
+    text.push_str(&output::table(&plan.states.iter().map(state).collect::<Vec<_>>()));
+    let _ = write!(text, "\ncost\n  {}\n", cost_sentence(plan));
+    text
+}
+
+fn cost_sentence(plan: &StartPlan) -> String {
+    if plan.settings.replayed_part().is_some() {
+        return "nothing for the turns that the cassette answers; the cost of the other turns is not known in advance".to_owned();
+    }
+    let Some(LeastCost { model, tokens, cost }) = least_cost(plan) else {
+        return plan.settings.answerer.note_on_costs().map_or_else(
+            || "not known before the first prompt is".to_owned(),
+            |_| "nothing: no model is called".to_owned(),
+        );
+    };
+    match cost {
+        Some(cost) => format!(
+            "at least {cost}: about {tokens} input tokens of the first prompt with {model}, by the prices of {PRICES_OF}; the system prompt, tools, answers and all further turns cost extra"
+        ),
+        None => format!(
+            "unknown: the price of {model} is not in the table of {PRICES_OF}; the first prompt has about {tokens} tokens"
+        ),
     }
 }
 
-/// Returns the error for a directory without runs.
-pub(super) fn no_runs(root: &RunsRoot) -> Error {
-    Error::Usage(format!("no runs in {}; start one: raymond run PATH", root.runs().display()))
+/// Returns who answers, for people.
+fn answerer(plan: &StartPlan) -> String {
+    let part = plan.settings.replayed_part().map_or(String::new(), |(cassette, until)| {
+        format!("the cassette {} up to record {until}, then ", cassette.path)
+    });
+    let rest = match (plan.settings.answerer, &plan.claude) {
+        (AnswererKind::Claude, Some(program)) => {
+            let version = program.version.as_deref();
+            let version = version.unwrap_or("version not known without starting it");
+            format!("Claude Code {version}, {}", program.path.display())
+        }
+        (AnswererKind::Claude, None) => format!("Claude Code, not found: {}", plan.settings.claude),
+        (AnswererKind::Replay, _) => {
+            let cassette = plan.settings.cassette.as_ref();
+            format!("the cassette {}", cassette.map_or("", |cassette| &cassette.path))
+        }
+        (answerer @ AnswererKind::Scripted, _) => answerer.meaning().to_owned(),
+    };
+    part + &rest
 }
 
-fn ambiguous(beginning: &RunId, candidates: &[RunId]) -> String {
-    let shown: Vec<&str> = candidates.iter().take(MAX_CANDIDATES).map(RunId::as_str).collect();
-    let more = match candidates.len().saturating_sub(MAX_CANDIDATES) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
-    format!(
-        "{} runs begin with {beginning}: {}{more}; write more of the id",
-        candidates.len(),
-        shown.join(", ")
-    )
+fn as_json(plan: &StartPlan, rows: &[SettingRow]) -> Value {
+    let prompt = plan.prompt.as_ref().map(|prompt| {
+        json!({
+            "text": prompt.text,
+            "bytes": prompt.text.len(),
+            "estimated_tokens": estimated_tokens(&prompt.text),
+            "session": "fresh",
+        })
+    });
+    let refusal = |error: &runtime::Error| json!({ "message": error.to_string(), "exit_code": super::exit::of_runtime(error).code() });
+    let cost = least_cost(plan).map(|least| {
+        json!({
+            "model": least.model,
+            "estimated_tokens": least.tokens,
+            "at_least_usd": least.cost,
+            "prices_of": PRICES_OF,
+        })
+    });
+    json!({
+        "first": plan.first,
+        "asks": plan.asks,
+        "prompt": prompt,
+        "answerer": {
+            "kind": plan.settings.answerer,
+            "program": plan.claude.as_ref().map(|program| program.path.display().to_string()),
+            "version": plan.claude.as_ref().and_then(|program| program.version.clone()),
+            "cassette": plan.settings.cassette.as_ref().map(|cassette| &cassette.path),
+            "until": plan.settings.replayed_part().map(|(_, until)| until),
+        },
+        "settings": rows,
+        "trust": plan.trust,
+        "states": plan.states,
+        "cost": cost,
+        "warnings": plan.warnings,
+        "refusals": plan.refusals.iter().map(refusal).collect::<Vec<_>>(),
+    })
 }
 
-/// Asks the person at the terminal which of the newest runs they mean.
-fn ask(root: &RunsRoot, runs: &[(RunId, Timestamp)]) -> Result<RunId, Error> {
-    let shown = &runs[..runs.len().min(MAX_CHOICES)];
-    let now = now();
-    let row = |(number, (id, started)): (usize, &(RunId, Timestamp))| {
-        let age = table::text(now.since(*started));
-        vec![format!("{:>2}", number + 1), id.to_string(), list::word_of(root, id).to_owned(), age]
-    };
-    let rows: Vec<Vec<String>> = shown.iter().enumerate().map(row).collect();
-    let question = match shown.len() {
-        1 => "which run? 1, or an id (empty: none):".to_owned(),
-        count => format!("which run? 1-{count}, or an id (empty: none):"),
-    };
-    output::tell_lines(&format!("{}{question}", output::table(&rows)));
-    let mut line = String::new();
-    let read = stdin().read_line(&mut line);
-    read.map_err(|error| Error::Io { doing: "read the choice from", path: "stdin".into(), error })?;
-    let answer = line.trim();
-    if answer.is_empty() {
-        return Err(Error::Usage("no run was chosen".to_owned()));
+/// Returns the first lines of a text, and how much is left.
+fn beginning(text: &str) -> Vec<String> {
+    let cut = &text[..text.floor_char_boundary(MAX_SHOWN_BYTES)];
+    let mut lines: Vec<String> = cut.lines().take(MAX_SHOWN_LINES).map(str::to_owned).collect();
+    let shown: usize = lines.iter().map(|line| line.len() + 1).sum();
+    let left = text.len().saturating_sub(shown);
+    if left > 0 {
+        lines.push(format!("… {left} more bytes"));
     }
-    let numbered =
-        answer.parse::<usize>().ok().and_then(|number| shown.get(number.checked_sub(1)?));
-    match numbered {
-        Some((id, _)) => Ok(id.clone()),
-        None => find(root, &RunId::parse(answer)?),
+    lines
+}
+
+// The settings of a run that would start, each with its origin.
+
+/// A setting.
+#[derive(Serialize)]
+struct SettingRow {
+    name: &'static str,
+    value: String,
+    origin: String,
+}
+
+/// The model if nobody names one.
+const OWN_MODEL: &str = "Claude Code's default";
+
+/// Returns the model of the first turn, and its origin.
+fn model_of(plan: &StartPlan, given: Option<&RunOptions>) -> (String, String) {
+    let of_state = plan.prompt.as_ref().and_then(|prompt| prompt.model.as_ref());
+    if let Some(model) = of_state {
+        return (model.to_string(), plan.first.name.clone());
+    }
+    match &plan.settings.model {
+        Some(model) => {
+            let is_given = given.is_some_and(|options| options.model.is_some());
+            (model.to_string(), origin("--model", is_given, true))
+        }
+        None => (OWN_MODEL.to_owned(), "default".to_owned()),
     }
 }
 
-/// The place that a run is opened from.
-#[derive(Debug)]
-pub(super) struct RunAccess<'a> {
-    root: &'a RunsRoot,
-    /// The engine, and the state with the key that proves the copy.
-    engine: Option<(RunEngine, UserState)>,
+fn origin(option: &str, is_given: bool, is_in_manifest: bool) -> String {
+    match (is_given, is_in_manifest) {
+        (true, _) => option.to_owned(),
+        (false, true) => FILE.to_owned(),
+        (false, false) => "default".to_owned(),
+    }
 }
 
-/// A run that was opened.
-pub(super) struct OpenedRun {
-    pub(super) store: LockedRun,
-    pub(super) recovered: RecoveredRun,
-    /// The right to supervise it in its engine.
-    pub(super) held: Option<ClaimedRun>,
+/// Returns a setting whose option has its name.
+fn row(name: &'static str, value: String, is_given: bool, is_in_manifest: bool) -> SettingRow {
+    let option = format!("--{}", name.replace('_', "-"));
+    SettingRow { name, value, origin: origin(&option, is_given, is_in_manifest) }
 }
 
-impl<'a> RunAccess<'a> {
-    /// Returns the access for the directory or the engine that was named.
-    ///
-    /// # Errors
-    /// [`Error`] if the engine cannot be reached.
-    pub(super) fn of(dir: &DirArgs, root: &'a RunsRoot) -> Result<Self, Error> {
-        let engine = match engine::of_run(dir)? {
-            Some(engine) => Some((engine, directories::user_state()?)),
-            None => None,
+/// Returns the settings.
+fn rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<SettingRow> {
+    let (options, settings) = (&args.options, &plan.settings);
+    let (value, origin) = model_of(plan, Some(options));
+    let mut rows = vec![SettingRow { name: "model", value, origin }];
+    rows.extend(permission_rows(args, manifest, plan));
+    let budget = settings.budget_usd.map_or("none".to_owned(), |budget| budget.to_string());
+    let (on_budget, on_limit) =
+        (named(&ON_BUDGET, settings.on_budget), named(&ON_LIMIT, settings.on_limit));
+    rows.extend([
+        row("budget", budget, options.budget.is_some(), settings.budget_usd.is_some()),
+        row("on_budget", on_budget, options.on_budget.is_some(), manifest.on_budget.is_some()),
+        row("on_limit", on_limit, options.on_limit.is_some(), manifest.on_limit.is_some()),
+    ]);
+    rows.extend(process_rows(args, manifest, plan));
+    rows.extend(supervision_rows(args, manifest, plan));
+    rows.push(row("cwd", settings.cwd.clone(), args.new_run.cwd.is_some(), false));
+    rows
+}
+
+fn permission_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<SettingRow> {
+    let (consent, settings) = (&args.options.consent, &plan.settings);
+    let state = plan.prompt.as_ref().map(|prompt| &prompt.options);
+    let own_mode = state.and_then(|options| options.permission_mode);
+    let (value, of_mode) = if let Some(mode) = own_mode {
+        (mode.name().to_owned(), plan.first.name.clone())
+    } else {
+        let option = match settings.permission {
+            RunPermission::SkipAll => "--dangerously-skip-permissions",
+            RunPermission::Mode(_) => "--permission-mode",
         };
-        Ok(Self { root, engine })
-    }
-
-    /// Opens a run.
-    ///
-    /// # Errors
-    /// [`runtime::Error`] if there is no such run, another raymond supervises it, or it cannot be recovered.
-    pub(super) fn open(&self, id: &RunId) -> Result<OpenedRun, runtime::Error> {
-        if let Some((engine, state)) = &self.engine {
-            let (store, recovered, held) = take_over(engine, id, self.root, state)?;
-            return Ok(OpenedRun { store, recovered, held: Some(held) });
-        }
-        let (store, recovered) = LockedRun::open(self.root, id)?;
-        Ok(OpenedRun { store, recovered, held: None })
-    }
-}
-
-// `raymond` without arguments: what can be run here, each workflow with its description.
-
-/// The maximum length of a description, in bytes.
-const MAX_DESCRIPTION_BYTES: usize = 200;
-
-/// The maximum number of files and folders that are looked at.
-const MAX_ENTRIES: usize = 1_000;
-
-/// Something that `raymond run` takes.
-#[derive(Debug, PartialEq, Eq)]
-struct Runnable {
-    target: String,
-    description: String,
-}
-
-/// Prints what can be run in the current directory. Returns whether there is anything.
-pub(super) fn show(root: &RunsRoot) -> bool {
-    let found = all(Path::new("."), root);
-    if found.is_empty() {
-        return false;
-    }
-    let row = |one: &Runnable| {
-        vec![one.target.clone().into(), TableCell::of(TextTone::Faint, &one.description)]
+        let is_given =
+            consent.dangerously_skip_permissions || args.options.permission_mode.is_some();
+        let origin = origin(option, is_given, manifest.permission_mode.is_some());
+        (mode(&settings.permission).to_owned(), origin)
     };
-    let rows: Vec<Vec<TableCell>> = found.iter().map(row).collect();
-    let _ = table::print(table::lines(&rows));
-    output::tell("run one: raymond run NAME; `raymond help` shows the commands");
-    true
-}
-
-/// Returns the workflows of a folder and of those in it, and the programs that were defined.
-fn all(folder: &Path, root: &RunsRoot) -> Vec<Runnable> {
-    let mut found = Vec::new();
-    if is_workflow(folder) {
-        found.extend(at(folder, "."));
-    }
-    let entries = std::fs::read_dir(folder).into_iter().flatten().flatten().take(MAX_ENTRIES);
-    let mut names: Vec<String> =
-        entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    names.sort();
-    for name in names.iter().filter(|name| !name.starts_with('.')) {
-        let path = folder.join(name);
-        let is_program =
-            Path::new(name).extension().is_some_and(|end| end == "lisp" || end == "duet");
-        let is_first = FIRST_STATES.contains(&name.as_str());
-        if (path.is_dir() && is_workflow(&path)) || (is_program && !is_first) {
-            found.extend(at(&path, name));
-        }
-    }
-    let defined = Dataspace::of(root).all_defined().map(|listing| listing.defined);
-    found.extend(defined.unwrap_or_default().into_iter().map(|one| Runnable {
-        description: format!("defined in {}", one.file.display()),
-        target: one.name,
-    }));
-    found
-}
-
-/// The files with which a workflow begins.
-pub(super) const FIRST_STATES: [&str; 3] = ["START.md", "workflow.yaml", "workflow.lisp"];
-
-/// Returns whether a folder is a workflow.
-pub(super) fn is_workflow(folder: &Path) -> bool {
-    FIRST_STATES.iter().chain(&["raymond.yaml"]).any(|name| folder.join(name).is_file())
-}
-
-/// Returns the workflow at a path, if it is one.
-fn at(path: &Path, target: &str) -> Option<Runnable> {
-    let workflow = Workflow::open(path).ok()?;
-    let description = flat(&description(&workflow), MAX_DESCRIPTION_BYTES);
-    Some(Runnable { target: target.to_owned(), description })
-}
-
-/// Returns the description of a workflow: that of its manifest or its first state, or the first line of a prompt.
-fn description(workflow: &Workflow) -> String {
-    let Workflow { scope, entry, manifest, .. } = workflow;
-    if let Some(description) = &manifest.description {
-        return description.clone();
-    }
-    let Ok(text) = scope.read(entry) else { return String::new() };
-    let path = scope.path(entry);
-    let own = match StateKind::of(entry) {
-        Some(StateKind::Graph) => {
-            let vocabulary = GraphVocabulary::default();
-            let profile = GraphProfile::Lenient;
-            let reading = graph::read::read(&path, None, &text, &vocabulary, scope, profile);
-            reading.graph.and_then(|graph| graph.description)
-        }
-        Some(StateKind::Program) => {
-            let reading = program::read::read(&path, &text, scope);
-            reading.program.and_then(|program| program.metadata.description)
-        }
-        Some(StateKind::Script) => None,
-        Some(StateKind::Prompt) | None => {
-            let body = document::examine(&text).document.body;
-            body.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
+    let mut rows = vec![SettingRow { name: "permission mode", value, origin: of_mode }];
+    let mut tools = |name, own: Option<&Vec<String>>, general: Option<&Vec<String>>| {
+        let origin = if own.is_some() { plan.first.name.clone() } else { FILE.to_owned() };
+        if let Some(listed) = own.or(general) {
+            rows.push(SettingRow { name, value: listed.join(", "), origin });
         }
     };
-    own.unwrap_or_default()
+    let general = &settings.options;
+    tools("tools", state.and_then(|own| own.tools.as_ref()), general.tools.as_ref());
+    tools(
+        "allowed tools",
+        state.and_then(|own| own.allowed_tools.as_ref()),
+        general.allowed_tools.as_ref(),
+    );
+    tools(
+        "disallowed tools",
+        state.and_then(|own| own.disallowed_tools.as_ref()),
+        general.disallowed_tools.as_ref(),
+    );
+    if !settings.consent.every_state.is_empty() {
+        rows.push(SettingRow {
+            name: "tools allowed in every state",
+            value: settings.consent.every_state.join(", "),
+            origin: "--allow-tool".to_owned(),
+        });
+    }
+    rows
 }
 
-#[cfg(test)]
-mod run_choice_tests {
-    use super::*;
+fn process_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<SettingRow> {
+    let (given, settings) = (&args.options.processes, &plan.settings);
+    let procs = match settings.max_procs {
+        MaxProcs::Auto => "auto".to_owned(),
+        MaxProcs::Count(count) => count.to_string(),
+    };
+    let warm = if settings.warm {
+        format!("for {}", format_duration(settings.warm_for_ms))
+    } else {
+        "no".to_owned()
+    };
+    let is_warm_given = given.no_warm || given.warm_for.is_some() || given.prestart.is_some();
+    let (agents, stagger) = (settings.forking.max_agents, settings.forking.stagger_ms);
+    let stagger = format_duration(stagger);
+    vec![
+        row("max_procs", procs, given.max_procs.is_some(), manifest.max_procs.is_some()),
+        row("max_agents", agents.to_string(), given.max_agents.is_some(), false),
+        row("stagger", stagger, given.stagger.is_some(), manifest.stagger_ms.is_some()),
+        SettingRow {
+            name: "warm processes",
+            value: warm,
+            origin: origin("--warm-for", is_warm_given, false),
+        },
+    ]
+}
 
-    #[test]
-    fn ambiguous_beginning_lists_ten_candidates() {
-        let run = |name: String| RunId::parse(&name).expect("an id");
-        let two = [run("tour-1".into()), run("tour-2".into())];
-        assert_eq!(
-            ambiguous(&run("tour".into()), &two),
-            "2 runs begin with tour: tour-1, tour-2; write more of the id"
-        );
-        let many: Vec<RunId> = (0..12).map(|number| run(format!("t{number}"))).collect();
-        assert_eq!(
-            ambiguous(&run("t".into()), &many),
-            "12 runs begin with t: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more; write more of the id"
-        );
-    }
+fn supervision_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<SettingRow> {
+    let (given, own) = (&args.options.supervision, &manifest.supervision);
+    let policy = &plan.settings.supervision;
+    let restarts = format!("{} in {}", policy.max_restarts, format_duration(policy.period_ms));
+    let backoff = format!(
+        "{}..{}",
+        format_duration(policy.backoff_min_ms),
+        format_duration(policy.backoff_max_ms)
+    );
+    let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
+    let (restart, on_exhausted) =
+        (word(serde_json::json!(policy.restart)), word(serde_json::json!(policy.on_exhausted)));
+    let timeout = format_duration(policy.timeout_ms);
+    let idle = format_duration(policy.idle_timeout_ms);
+    vec![
+        row("restart", restart, given.restart.is_some(), own.restart.is_some()),
+        row("max_restarts", restarts, given.max_restarts.is_some(), own.max_restarts.is_some()),
+        row("backoff", backoff, given.backoff.is_some(), own.backoff_min_ms.is_some()),
+        row("timeout", timeout, given.timeout.is_some(), own.timeout_ms.is_some()),
+        row("idle_timeout", idle, given.idle_timeout.is_some(), own.idle_timeout_ms.is_some()),
+        row("on_exhausted", on_exhausted, given.on_exhausted.is_some(), own.on_exhausted.is_some()),
+    ]
+}
+
+fn named<T: PartialEq + Copy>(names: &[(&'static str, T)], value: T) -> String {
+    let name = names.iter().find(|(_, known)| *known == value);
+    name.map_or_else(String::new, |(name, _)| (*name).to_owned())
 }

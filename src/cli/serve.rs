@@ -18,7 +18,7 @@ use crate::plain_file;
 use crate::runtime::directories;
 use crate::serve::access::AccessToken;
 use crate::serve::handler::PageServer;
-use crate::store::snapshot::newest_first;
+use crate::store::view::newest_first;
 
 mod actions;
 mod command_backend;

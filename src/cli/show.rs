@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
+use super::agent_selector::check_agent_exists;
 use super::agent_table::AgentStatuses;
 use super::args::NamedRunArgs;
 use super::args::readers::ShowArgs;
 use super::exit::{CliExitCode, Error};
-use super::target::check_agent_exists;
-use super::{agent_table, output, run};
+use super::{agent_table, output, settings};
 use crate::cli::agent_table::AgentTable;
 use crate::cli::table::TableCell;
 use crate::cli::{engine, table};
@@ -19,11 +19,12 @@ use crate::domain::history::{AgentHistory, HistoryStep, HistoryTurn};
 use crate::domain::id::{AgentId, RunId, SessionId};
 use crate::domain::ledger::cost_of;
 use crate::domain::money::Usd;
-use crate::domain::printable::{one_line, printable, printable_line};
 use crate::domain::refusal::{advice, notice};
 use crate::domain::run::{AgentEnding, FinishedAgent, Run};
 use crate::domain::settings::AnswererKind;
-use crate::domain::tool_call::{ToolCall, ToolOutcome, folded};
+use crate::domain::tool_call::{
+    ToolCall, ToolOutcome, folded, one_line, printable, printable_line,
+};
 use crate::domain::tree::{AgentTree, RowSubject, TreeRow};
 use crate::domain::turn::{ScriptTexts, TurnId, TurnTexts};
 use crate::domain::usage::ModelUse;
@@ -35,7 +36,7 @@ use crate::runtime;
 use crate::runtime::branch::missing;
 use crate::runtime::sharing::{TurnPlace, transcripts};
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::snapshot::{RunView, load_view, story};
+use crate::store::view::{RunView, load_view, story};
 use crate::world::perform::{ScriptOutput, script_output};
 
 mod script;
@@ -65,7 +66,7 @@ struct AgentDetails<'run> {
 pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
     let NamedAgent { run, agent } = named(args)?;
-    let id = run::chosen(&NamedRunArgs { run, last: args.last }, &root)?;
+    let id = settings::chosen(&NamedRunArgs { run, last: args.last }, &root)?;
     let named = match agent {
         None => only_agent(&load_view(&root, &id)?.run),
         named => named,

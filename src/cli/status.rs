@@ -9,14 +9,15 @@ use serde_json::{Value, json};
 use crate::actor::context::now;
 use crate::cli::agent_table::{AgentStatuses, AgentTable};
 use crate::cli::args::OneRunArgs;
+use crate::cli::candidates::with_dir;
 use crate::cli::exit::{CliExitCode, Error};
-use crate::cli::runs_dir::with_dir;
 use crate::cli::summary::ClosingPlace;
 use crate::cli::table::{self, TableCell};
-use crate::cli::{agent_table, arrived, hosts, list, output, questions, run, summary};
+use crate::cli::{agent_table, arrived, hosts, list, output, questions, settings, summary};
 use crate::domain::id::RunId;
+use crate::domain::restart::AgentFailures;
 use crate::domain::run::{Run, RunStatus};
-use crate::domain::supervision::{AgentFailures, RestartPolicy};
+use crate::domain::supervision::RestartPolicy;
 use crate::domain::tree::{AgentTree, TreeMember, TreeRow};
 use crate::domain::views::{AgentStatusView, object};
 use crate::plugin::sentence::waiting;
@@ -26,7 +27,7 @@ use crate::process::command::EnvironmentMarker;
 use crate::runtime::directories;
 use crate::runtime::observing::agent_entries::with_inbox;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::snapshot::{RunView, load_view};
+use crate::store::view::{RunView, load_view};
 
 /// Runs `raymond status`.
 ///
@@ -34,7 +35,7 @@ use crate::store::snapshot::{RunView, load_view};
 /// [`Error`] if the run cannot be read.
 pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
-    let id = run::chosen(&args.named, &root)?;
+    let id = settings::chosen(&args.named, &root)?;
     let view = load_view(&root, &id)?;
     let dir = root.run(&id);
     let statuses = AgentStatuses::of(&view, &dir)?;

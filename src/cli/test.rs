@@ -19,12 +19,12 @@ use self::discovery::LoadedCase;
 use self::report::WorkflowCoverage;
 use super::args::workflows::TestArgs;
 use super::exit::{CliExitCode, Error};
-use super::foreground::signals;
+use super::interrupts::signals;
 use super::output;
-use crate::cli::test::case_run::CaseReport;
 use crate::cli::test::discovery::MappedWorkflows;
+use crate::cli::test::report::CaseReport;
 use crate::language::diagnostic::Diagnostic;
-use crate::language::position::SourcePlace;
+use crate::language::source::SourcePlace;
 use crate::process::host;
 use crate::process::worker::StopLevel;
 

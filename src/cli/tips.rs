@@ -6,8 +6,8 @@ use clap::Command;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-use super::run::is_workflow;
-use crate::language::diagnostic::is_slip;
+use super::runnable::is_workflow;
+use crate::language::hint::is_slip;
 
 /// Options that are fixed when a run starts.
 const OF_NEW_RUNS: &str = "--agent --base-branch --context --cwd --git-exchange --id --input --no-check --replay-until --shared-dir --strict-replay --then --var";

@@ -4,6 +4,7 @@
 //! functions make the content (`rows`, `text`), and a key changes the screen's data (`keys`). Only this module and the
 //! watcher of the run have side effects.
 
+use std::collections::HashSet;
 use std::io::{IsTerminal, stdin, stdout};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,16 +15,18 @@ use ratatui::DefaultTerminal;
 use signal_hook::consts::{SIGHUP, SIGTERM};
 
 use self::draw::{ScreenContent, draw, room};
-use self::screen::{ScreenView, TopScreen};
 use super::args::NamedRunArgs;
 use super::args::readers::TopArgs;
 use super::exit::{CliExitCode, Error};
 use super::{agent_orders, person};
-use crate::cli::run;
-use crate::cli::top::draw::{AgentFilter, headlines, rows};
-use crate::domain::id::RunId;
-use crate::domain::printable::printable;
-use crate::domain::tree::{RowSubject, TreeRow};
+use crate::cli::settings;
+use crate::cli::top::draw::headlines;
+use crate::domain::id::{AgentId, RunId, StateName};
+use crate::domain::tool_call::printable;
+use crate::domain::tree;
+use crate::domain::tree::{
+    AgentHierarchy, FAMILY_FOLD_SIZE, FamilyKey, FoldOptions, FoldSource, RowSubject, TreeRow,
+};
 use crate::plugin::styled::TextTone;
 use crate::process::stream::ConversationItem;
 use crate::process::turn_transcript::changed;
@@ -32,10 +35,9 @@ use crate::runtime::observing::agent_entries::{AgentEntry, StatusFilter, entries
 use crate::runtime::observing::run_watcher::RunWatcher;
 use crate::store::layout::RunsRoot;
 use crate::store::lock;
-use crate::store::snapshot::ids;
+use crate::store::view::ids;
 
 mod draw;
-mod screen;
 
 /// The interval between two checks for changes.
 const POLL_INTERVAL: Duration = Duration::from_millis(250);
@@ -228,7 +230,7 @@ fn failed(error: std::io::Error) -> Error {
 /// [`Error::Usage`] if the directory has no runs, [`Error::Store`] if no run has that name.
 fn choose(root: &RunsRoot, named: &NamedRunArgs) -> Result<(RunId, usize), Error> {
     if named.run.is_some() || named.last {
-        return Ok((run::chosen(named, root)?, 0));
+        return Ok((settings::chosen(named, root)?, 0));
     }
     let mut live = Vec::new();
     let mut all = ids(root)?;
@@ -240,7 +242,7 @@ fn choose(root: &RunsRoot, named: &NamedRunArgs) -> Result<(RunId, usize), Error
     let others = live.len().saturating_sub(1);
     let from = if live.is_empty() { &mut all } else { &mut live };
     let newest = from.drain(..).max_by_key(|id| changed(&root.run(id).journal()));
-    newest.map(|id| (id, others)).ok_or_else(|| run::no_runs(root))
+    newest.map(|id| (id, others)).ok_or_else(|| settings::no_runs(root))
 }
 
 // The effect of a key: the screen afterwards, and a command beyond it. Pure.
@@ -449,11 +451,254 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
+// The rows of the tree in `raymond top`.
+//
+// Stuck and busy agents come first; many alike share a row, folded by [`fold`](crate::domain::tree).
+//
+// A row holds only places in the list of agents. Its text is made when it is drawn.
+
+/// A filter for the agents on the screen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct AgentFilter {
+    /// A part of the id or the state, in lower case.
+    text: String,
+    /// The kind; `None` for all kinds.
+    kind: Option<StatusFilter>,
+}
+
+/// The families whose agents have separate rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct ExpandedFamilies {
+    /// The single families.
+    families: HashSet<FamilyKey>,
+    /// True for all families, so that no row stands for many agents.
+    all: bool,
+}
+
+impl AgentFilter {
+    /// Returns whether anything is left out.
+    fn is_set(&self) -> bool {
+        !self.text.is_empty() || self.kind.is_some()
+    }
+
+    fn shows(&self, entry: &AgentEntry) -> bool {
+        let has = |text: &str| text.to_lowercase().contains(&self.text);
+        self.kind.is_none_or(|kind| entry.status.kind() == kind)
+            && (self.text.is_empty()
+                || has(entry.id.as_str())
+                || entry.state.as_ref().is_some_and(|state| has(state.as_str())))
+    }
+}
+
+/// Returns the rows: the whole tree, or a flat list of the agents that the filter shows.
+fn rows(entries: &[AgentEntry], filter: &AgentFilter, opened: &ExpandedFamilies) -> Vec<TreeRow> {
+    if filter.is_set() { list(entries, filter) } else { tree(entries, opened) }
+}
+
+fn list(entries: &[AgentEntry], filter: &AgentFilter) -> Vec<TreeRow> {
+    let mut shown: Vec<usize> =
+        (0..entries.len()).filter(|&entry| filter.shows(&entries[entry])).collect();
+    let path = |id: &AgentId| -> Vec<u32> {
+        id.as_str().split('.').map(|part| part.parse().unwrap_or(0)).collect()
+    };
+    shown.sort_by_cached_key(|&entry| (entries[entry].status.rank(), path(&entries[entry].id)));
+    shown
+        .into_iter()
+        .map(|entry| TreeRow { depth: 0, of: RowSubject::One(entry), cut: false })
+        .collect()
+}
+
+fn tree(entries: &[AgentEntry], opened: &ExpandedFamilies) -> Vec<TreeRow> {
+    let branches = AgentHierarchy::of(entries.iter().map(|entry| &entry.id));
+    let mut best: Vec<u8> = entries.iter().map(|entry| entry.status.rank()).collect();
+    for place in branches.in_order().into_iter().rev() {
+        if let Some(parent) = branches.parent(place) {
+            best[parent] = best[parent].min(best[place]);
+        }
+    }
+    let many = if opened.all { usize::MAX } else { FAMILY_FOLD_SIZE };
+    let folding = FoldOptions { many, deepest: usize::MAX, opened: Some(&opened.families) };
+    tree::rows(&branches, &RankedBranches { entries, best }, folding)
+}
+
+/// The agents with the best rank in the tree below each, its own included.
+struct RankedBranches<'run> {
+    entries: &'run [AgentEntry],
+    best: Vec<u8>,
+}
+
+impl FoldSource for RankedBranches<'_> {
+    fn id(&self, place: usize) -> &AgentId {
+        &self.entries[place].id
+    }
+
+    fn began(&self, place: usize) -> Option<&StateName> {
+        self.entries[place].began.as_ref()
+    }
+
+    fn stands_out(&self, place: usize) -> Option<u8> {
+        self.entries[place].status.stands_out()
+    }
+
+    fn rank(&self, place: usize) -> u8 {
+        self.best[place]
+    }
+}
+
+// The state of the screen: view, filter, selected row and scroll position. Pure.
+//
+// The selection is an agent or a family, not a place, so it stays when other rows come and go. Before the first
+// selection, the first row is selected.
+
+/// The view of the screen.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+enum ScreenView {
+    /// The agents.
+    #[default]
+    Agents,
+    /// The agents, while the filter is typed.
+    Typing,
+    /// The agents, with the question whether to stop the run.
+    Asking,
+    /// The last messages of an agent.
+    Messages {
+        agent: AgentId,
+        /// The number of lines between the end of the view and the last line.
+        back: usize,
+    },
+    /// The help about the keys.
+    Help,
+}
+
+/// The selection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum RowSelection {
+    /// An agent.
+    Agent(AgentId),
+    /// A family in one row.
+    Many(FamilyKey),
+}
+
+/// The state of the screen.
+#[derive(Debug, Clone, Default)]
+struct TopScreen {
+    view: ScreenView,
+    /// The filter for the agents.
+    filter: AgentFilter,
+    /// The families whose agents have separate rows.
+    opened: ExpandedFamilies,
+    /// The selection.
+    chosen: Option<RowSelection>,
+    /// The place of the selected row, and of the first visible one.
+    at: usize,
+    first: usize,
+    /// The number of rows that fit on the screen.
+    room: usize,
+    /// A message that is shown once.
+    notice: Option<String>,
+}
+
+impl RowSelection {
+    fn of(entries: &[AgentEntry], row: &TreeRow) -> Self {
+        match &row.of {
+            RowSubject::One(entry) => Self::Agent(entries[*entry].id.clone()),
+            RowSubject::Many { family, .. } => Self::Many(family.clone()),
+        }
+    }
+
+    fn is(&self, entries: &[AgentEntry], row: &TreeRow) -> bool {
+        match (self, &row.of) {
+            (Self::Agent(id), RowSubject::One(entry)) => entries[*entry].id == *id,
+            (Self::Many(one), RowSubject::Many { family, .. }) => one == family,
+            _ => false,
+        }
+    }
+}
+
+impl TopScreen {
+    /// Makes a screen that shows a message at first.
+    fn telling(notice: Option<String>) -> Self {
+        Self { notice, ..Self::default() }
+    }
+
+    /// Follows new rows: keeps the selection, or selects the row in its place, and scrolls to it.
+    fn follow_rows(&mut self, entries: &[AgentEntry], rows: &[TreeRow]) {
+        let last = rows.len().saturating_sub(1);
+        if let Some(chosen) = &self.chosen {
+            let here = |row: &TreeRow| chosen.is(entries, row);
+            let still = rows.get(self.at).is_some_and(here);
+            let place = if still { Some(self.at) } else { rows.iter().position(here) };
+            match place {
+                Some(place) => self.at = place,
+                None => self.choose(entries, rows, self.at.min(last)),
+            }
+        } else {
+            self.at = 0;
+        }
+        self.scroll(last);
+    }
+
+    /// Selects the row that is `by` rows further down, or up.
+    fn go(&mut self, entries: &[AgentEntry], rows: &[TreeRow], by: isize) {
+        let last = rows.len().saturating_sub(1);
+        self.choose(entries, rows, self.at.saturating_add_signed(by).min(last));
+        self.scroll(last);
+    }
+
+    /// Opens or closes the selected folded row.
+    fn open(&mut self, rows: &[TreeRow], open: bool) {
+        if let Some(TreeRow { of: RowSubject::Many { family, .. }, .. }) = rows.get(self.at) {
+            if open {
+                self.opened.families.insert(family.clone());
+            } else {
+                self.opened.families.remove(family);
+            }
+            self.chosen = Some(RowSelection::Many(family.clone()));
+        }
+    }
+
+    /// Selects the parent of the selected row.
+    fn go_out(&mut self, entries: &[AgentEntry], rows: &[TreeRow]) {
+        let Some(depth) = rows.get(self.at).map(|row| row.depth) else { return };
+        if let Some(at) = rows[..self.at].iter().rposition(|row| row.depth < depth) {
+            self.choose(entries, rows, at);
+            self.scroll(rows.len().saturating_sub(1));
+        }
+    }
+
+    /// Selects the first row, even if another row becomes the first.
+    fn go_to_top(&mut self) {
+        (self.chosen, self.at, self.first) = (None, 0, 0);
+    }
+
+    /// Changes the filter.
+    fn show(&mut self, filter: AgentFilter) {
+        if self.filter != filter {
+            self.filter = filter;
+            self.go_to_top();
+        }
+    }
+
+    fn choose(&mut self, entries: &[AgentEntry], rows: &[TreeRow], at: usize) {
+        self.at = at;
+        self.chosen = rows.get(at).map(|row| RowSelection::of(entries, row));
+    }
+
+    fn scroll(&mut self, last: usize) {
+        let room = self.room.max(1);
+        self.first = self.first.min((last + 1).saturating_sub(room)).min(self.at);
+        self.first = self.first.max((self.at + 1).saturating_sub(room));
+    }
+}
+
 #[cfg(test)]
 mod tests;
 
 #[cfg(test)]
 mod keys_tests;
+
+#[cfg(test)]
+mod rows_tests;
 
 #[cfg(test)]
 mod messages_tests {

@@ -4,13 +4,13 @@ use super::agent_table::{AgentStatuses, AgentTable};
 use super::args::readers::TreeArgs;
 use super::exit::{CliExitCode, Error};
 use super::table::{self, TableCell};
-use super::{arrived, output, run, status};
+use super::{arrived, output, settings, status};
 use crate::cli::hosts;
-use crate::domain::supervision::AgentFailures;
+use crate::domain::restart::AgentFailures;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember, TreeRow};
 use crate::domain::views::{RunTree, TreeAgentRow};
 use crate::plugin::styled::{StyledLine, TextTone};
-use crate::store::snapshot::{RunView, load_view};
+use crate::store::view::{RunView, load_view};
 
 /// The deepest indentation of a row, in levels.
 const INDENTED: usize = 30;
@@ -21,7 +21,7 @@ const INDENTED: usize = 30;
 /// [`Error`] if the run cannot be read.
 pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     let root = args.one.dir.root();
-    let id = run::chosen(&args.one.named, &root)?;
+    let id = settings::chosen(&args.one.named, &root)?;
     let view = load_view(&root, &id)?;
     let statuses = AgentStatuses::of(&view, &root.run(&id))?;
     let table = AgentTable::of(AgentTree::of(&view.run), |agent| statuses.status(agent));

@@ -8,23 +8,23 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::agent_orders::{GivenOrder, check_lives, put_order};
-use super::args::answers::VisitArgs;
-use super::args::runs::DirArgs;
+use super::args::runs::{DirArgs, VisitArgs};
 use super::exit::{CliExitCode, Error};
-use super::{output, run};
+use super::{output, settings};
 use crate::domain::agent::{Agent, PersonOrders};
 use crate::domain::event::{AgentFamily, AgentHold, AttachedSession, PromptEdit, RunCommand};
 use crate::domain::id::{AgentId, RunId, SessionId};
 use crate::domain::run::Run;
 use crate::plain_file;
-use crate::process::session_recap::ForegroundProgram;
+use crate::process::attach::ForegroundProgram;
 use crate::process::transcript::TurnFiles;
-use crate::runtime::answerer::{SessionAttachment, due_prompt};
+use crate::runtime::answerer::SessionAttachment;
 use crate::runtime::command_name::command_name;
 use crate::runtime::directories;
 use crate::runtime::observing::agent_entries::load_with_inbox;
+use crate::runtime::supervise::due_prompt;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::snapshot::{RunView, load_view};
+use crate::store::view::{RunView, load_view};
 use crate::store::{files, inbox};
 
 /// The poll interval while waiting for the agent's turn.
@@ -60,7 +60,7 @@ impl<'a> VisitedAgent<'a> {
     /// [`Error`] if there is none.
     pub(super) fn check_lives(dir: &DirArgs, run: &RunId, agent: &AgentId) -> Result<(), Error> {
         let root = dir.root();
-        let run = load_view(&root, &run::find(&root, run)?)?.run;
+        let run = load_view(&root, &settings::find(&root, run)?)?.run;
         check_lives(&run, &AgentFamily { agent: agent.clone(), descendants: false })
     }
 
@@ -71,7 +71,7 @@ impl<'a> VisitedAgent<'a> {
     pub(super) fn hold(dir: &'a DirArgs, run: &RunId, agent: &AgentId) -> Result<Self, Error> {
         // Its path stands in prompts, which are read in other directories.
         let root = directories::root(dir.root().path())?;
-        let run = run::find(&root, run)?;
+        let run = settings::find(&root, run)?;
         let visited = Self { place: (root, dir), run, agent: agent.clone(), visit: command_name() };
         visited.check_no_other()?;
         visited.give(&RunCommand::Hold(visited.hold_of_visit()))?;

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use super::args::hosts::{AllowArg, WorkerArgs};
 use super::exit::{CliExitCode, Error};
-use super::foreground::signals;
+use super::interrupts::signals;
 use super::{background, diagnostics, engine, output, person};
 use crate::domain::capacity;
 use crate::domain::host::HostName;
 use crate::domain::id::RunId;
 use crate::engine::Engine;
 use crate::engine::connect::{ServedEngine, ServingOptions};
-use crate::process::child::orphans;
+use crate::process::child::subreaper;
 use crate::process::plugin_process::ENGINE;
 use crate::process::{host, registry};
 use crate::runtime::directories;
@@ -65,9 +65,9 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
     ));
     person::keep_registry();
     registry::supervise("");
-    orphans::take_orphans();
+    subreaper::take_orphans();
     actix::System::new().block_on(async {
-        actix::spawn(orphans::reap_orphans());
+        actix::spawn(subreaper::reap_orphans());
         let mut interrupts = signals()?;
         serve(connected, options, &mut interrupts).await?;
         Ok::<(), Error>(())

@@ -7,22 +7,22 @@ use serde_json::json;
 
 use super::args::RunArgs;
 use super::exit::{CliExitCode, Error};
-use super::{dry_run, output, run, start};
+use super::{output, run};
 use crate::actor::context::now;
 use crate::cli::args::workflows::{DefineArgs, WorkflowCommand};
 use crate::cli::args::{AllRunsArgs, OneRunArgs};
+use crate::cli::candidates::with_dir;
 use crate::cli::list::{ListedRun, all};
 use crate::cli::log::{follow, json_line};
-use crate::cli::runs_dir::with_dir;
 use crate::cli::summary::ClosingPlace;
 use crate::cli::table::TableCell;
 use crate::cli::target::defined_workflow;
-use crate::cli::{summary, table};
+use crate::cli::{settings, summary, table};
 use crate::domain::agent::Agent;
 use crate::domain::event::{Event, ProgramAdvanced, Record};
 use crate::domain::fact::{Fact, FactChange};
-use crate::domain::printable::{one_line, printable, printable_line};
-use crate::domain::program_execution::{ProgramExecution, RequestBody, RequestStatus};
+use crate::domain::graph_execution::{ProgramExecution, RequestBody, RequestStatus};
+use crate::domain::tool_call::{one_line, printable, printable_line};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::program::interpreter::DEFINITION_LABEL;
 use crate::language::program::read::read;
@@ -35,7 +35,7 @@ use crate::runtime::{Workflow, directories};
 use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::{Dataspace, DefinedProgram, FactStatement, ProgramListing};
 use crate::store::record;
-use crate::store::snapshot::{RunView, load_view};
+use crate::store::view::{RunView, load_view};
 
 /// Runs `raymond workflow`.
 ///
@@ -95,7 +95,7 @@ fn define(args: &DefineArgs) -> Result<CliExitCode, Error> {
 fn begin(args: &RunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
     if args.dry_run {
-        return dry_run::dry_run(args, &root);
+        return run::dry_run(args, &root);
     }
     let path = Path::new(&args.target);
     let space = Dataspace::of(&root).with_key(&directories::user_state()?.key()?);
@@ -112,7 +112,7 @@ fn begin(args: &RunArgs) -> Result<CliExitCode, Error> {
         (false, Some(defined)) => defined_workflow(&space, defined)?,
         (false, None) => return Err(Error::Usage(unknown(&space, &args.target))),
     };
-    start::take_off(args, &root, run::create(args, &root, &workflow)?)
+    run::take_off(args, &root, run::create(args, &root, &workflow)?)
 }
 
 /// Opens the program in a file.
@@ -131,7 +131,7 @@ fn program_at(path: &Path) -> Result<Workflow, Error> {
 fn unknown(space: &Dataspace, name: &str) -> String {
     let all = space.all_defined().unwrap_or_default();
     let names = all.defined.iter().map(|defined| defined.name.as_str());
-    let hint = match crate::language::diagnostic::closest(name, names) {
+    let hint = match crate::language::hint::closest(name, names) {
         Some(similar) => format!("did you mean {similar}?"),
         None => "define one with `raymond workflow define FILE`, or name a file".to_owned(),
     };
@@ -235,7 +235,7 @@ fn awaiting(own: &ProgramExecution) -> Option<&str> {
 
 fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
-    let id = run::chosen(&args.named, &root)?;
+    let id = settings::chosen(&args.named, &root)?;
     let goes_on = follow(&root, &id, true, |line| {
         let record = record::decode(line)?;
         if args.json {

@@ -8,16 +8,17 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::exit::{CliExitCode, Error};
-use super::{output, run};
+use super::{output, settings};
 use crate::cli::args::readers::WorktreesArgs;
 use crate::domain::id::{AgentId, RunId};
-use crate::domain::printable::printable_block;
 use crate::domain::run::Run;
-use crate::domain::worktree::{RemovalRefusal, SnapshotOutcome, WorktreeStatus, unused_worktrees};
+use crate::domain::tool_call::printable_block;
+use crate::domain::worktree::{RemovalRefusal, WorktreeStatus, unused_worktrees};
+use crate::domain::worktree_snapshot::SnapshotOutcome;
 use crate::process::working_dirs::WorktreeRecord;
 use crate::runtime::graphs::{working_dirs, world_of};
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::{RunView, load_view};
+use crate::store::view::{RunView, load_view};
 use crate::world::outcome::InspectionOutcome;
 use crate::world::perform::WorkspaceExecutor;
 use crate::world::worktrees::{RemovedWorktree, WorktreeInspection};
@@ -28,7 +29,7 @@ use crate::world::worktrees::{RemovedWorktree, WorktreeInspection};
 /// [`Error`] if the run or its repository cannot be read.
 pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
     let root = args.one.dir.real_root()?;
-    let id = run::chosen(&args.one.named, &root)?;
+    let id = settings::chosen(&args.one.named, &root)?;
     let view = load_view(&root, &id)?;
     let runtime = git_runtime(&root, &id)?;
     let worktrees = RunWorktrees {

@@ -14,13 +14,13 @@ use super::sentence::{sentence, shown_texts, waiting};
 use super::styled::{StyledLine, TextTone};
 use super::terminal::Terminal;
 use crate::actor::context::{now, wall_clock_now};
-use crate::actor::message::{FinishPublishing, Published};
+use crate::actor::observer::{FinishPublishing, Published};
 use crate::actor::registry::{AgentRegistry, AgentView, FanOutKey};
 use crate::domain::approval::PendingApproval;
 use crate::domain::event::{Event, TurnFailed};
-use crate::domain::printable::printable_block;
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::time::Timestamp;
+use crate::domain::tool_call::printable_block;
 use crate::domain::transition::TagName;
 use crate::domain::turn::FailureCause;
 

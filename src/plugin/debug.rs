@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use actix::{Actor, Context, Handler};
 
 use super::sentence::{destination, local, sentence};
-use crate::actor::message::{FinishPublishing, Published};
+use crate::actor::observer::{FinishPublishing, Published};
 use crate::domain::event::{
     Event, GraphAdvanced, Record, RoleResponded, StepFinished, TransitionProposed,
 };

@@ -20,15 +20,16 @@ use tokio::time::timeout;
 
 use self::pipe::{PluginLine, PluginOutbox};
 use crate::actor::context::now;
-use crate::actor::message::{Consult, FinishPublishing, Published};
+use crate::actor::observer::{Consult, FinishPublishing, Published};
 use crate::domain::consult::{ConsultVerdict, Consultation, StopScope};
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::protocol::{
     HookPoint, HostHello, HostMessage, PluginHello, PluginMessage, VERSION,
 };
+use crate::domain::restart::next_restart;
 use crate::domain::settings::PlugIn;
-use crate::domain::supervision::{RestartPolicy, next_restart};
+use crate::domain::supervision::RestartPolicy;
 use crate::domain::time::{Timestamp, format_duration};
 use crate::plugin::external::pipe::{PluginLineError, PluginLineErrorKind, WarnOnce, listen, read};
 

@@ -1,6 +1,6 @@
 //! The actor that notifies people when a run needs them, or has ended.
 //!
-//! [`notification`] decides which records are notified. Delivery is up to the maker of the actor, behind
+//! `NotificationKind` says which records are notified. Delivery is up to the maker of the actor, behind
 //! [`NotificationSink`]. This actor waits for nothing before the run's end.
 
 use std::future::ready;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 use actix::{Actor, Context, Handler, ResponseFuture};
 use strum::{IntoStaticStr, VariantNames};
 
-use crate::actor::message::{FinishPublishing, Published};
+use crate::actor::observer::{FinishPublishing, Published};
 use crate::actor::registry::AgentActivity;
 use crate::domain::agent_status::WaitReason;
 use crate::domain::approval::PendingApproval;
@@ -18,12 +18,12 @@ use crate::domain::event::{Event, NextAction, ProgramAdvanced, Record};
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::person_wait::AwaitedSignal;
-use crate::domain::printable::flat;
 use crate::domain::question::Question;
 use crate::domain::refusal::{NAMED_PER_RUN, ToolRefusals, closing_line};
+use crate::domain::restart::AgentFailures;
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 use crate::domain::settings::forked_count;
-use crate::domain::supervision::AgentFailures;
+use crate::domain::tool_call::flat;
 use crate::domain::transition::Transition;
 use crate::plugin::sentence::date;
 use crate::plugin::terminal::Terminal;

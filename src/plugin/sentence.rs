@@ -5,25 +5,24 @@ use std::collections::BTreeMap;
 use jiff::Zoned;
 use jiff::tz::TimeZone;
 
-use crate::domain::activity::Activity;
+use crate::domain::activity::{Activity, BodyCommand};
 use crate::domain::agent::Agent;
 use crate::domain::agent_status::WaitReason;
 use crate::domain::approval::PendingApproval;
-use crate::domain::body_command::BodyCommand;
 use crate::domain::event::{
     AgentHold, Event, GraphAdvanced, JoinBegun, JoinFinished, LanguageAdvanced, NextAction,
     ProgramAdvanced, ProgramStatus, Record, RunCommand, StepFinished, TurnFailed,
 };
 use crate::domain::fact::{Fact, FactChange};
+use crate::domain::graph_execution::{RequestBody, RequestStatus};
 use crate::domain::host::{HostName, PlacedAgent};
 use crate::domain::id::{Folder, StateKind, StateName};
 use crate::domain::join::{Join, JoinCondition, JoinOutcome, JoinTally};
-use crate::domain::printable::{flat, joined_lines, one_line, printable_line};
-use crate::domain::program_execution::{RequestBody, RequestStatus};
 use crate::domain::refusal::headline;
 use crate::domain::retry::RetriedAgent;
 use crate::domain::settings::{AnswererKind, ForkGroup, Settings, agent_count};
 use crate::domain::time::{Timestamp, seconds};
+use crate::domain::tool_call::{flat, joined_lines, one_line, printable_line};
 use crate::domain::transition::Transition;
 use crate::domain::turn::FailureCause;
 

@@ -9,8 +9,8 @@ use console::{Alignment, Style, measure_text_width, pad_str, truncate_str};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::actor::message::{FinishPublishing, Published};
-use crate::domain::printable::{printable_json, printable_line};
+use crate::actor::observer::{FinishPublishing, Published};
+use crate::domain::tool_call::{printable_json, printable_line};
 
 /// The tone of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]

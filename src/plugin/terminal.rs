@@ -13,7 +13,7 @@ use std::time::Duration;
 use console::Term;
 
 use super::styled::{StyledLine, TextTone};
-use crate::domain::printable::{flat, printable};
+use crate::domain::tool_call::{flat, printable};
 
 /// The maximum number of messages that wait to be written.
 const MAX_WAITING_MESSAGES: usize = 4096;

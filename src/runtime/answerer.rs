@@ -1,53 +1,38 @@
 //! The runner that answers the prompts of a run: Claude Code, a script, or a cassette.
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use serde_json::Map;
-
 use super::error::Error;
 use super::graphs::working_dirs;
 use super::recording;
-use crate::actor::context::now;
 use crate::actor::runner::StepRunner;
 use crate::actor::scripted::{ScriptedPlaces, ScriptedRunner};
-use crate::domain::agent::{Agent, StepStage};
-use crate::domain::branch::GivenReply;
-use crate::domain::id::{RunId, SessionId, StateName, StepMode};
+use crate::domain::agent::Agent;
+use crate::domain::id::{RunId, SessionId, StateName};
 use crate::domain::run::Run;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::turn_options::EnvValue;
-use crate::domain::widening::PermissionCeiling;
-use crate::domain::worktree::WorkingDir;
-use crate::language::fork_plan::MAX_LIST_BYTES;
-use crate::language::prompt::step;
 use crate::language::replies::ScriptedReplies;
-use crate::language::resume::workflow_cache::WorkflowCache;
-use crate::language::resume::{ResumeEnvironment, due_prompt as text};
 use crate::language::source::WorkflowSource;
-use crate::language::{prompt, replies, resume, source};
+use crate::language::{prompt, replies, source};
 use crate::plain_file;
 use crate::process::ancestry::ATTACHED_TO;
+use crate::process::attach::ForegroundProgram;
 use crate::process::claude::ClaudeRunner;
 use crate::process::command::{
     EnvironmentMarker, ProtectedFolders, WorkflowFolders, interactive_arguments, locate,
 };
 use crate::process::session_recap::{
-    CONFIG_DIR, CopyCheck, ForegroundProgram, SaidInSession, config_dir, find_session, said,
-    session_path,
+    CONFIG_DIR, CopyCheck, SaidInSession, config_dir, find_session, said, session_path,
 };
-use crate::process::working_dirs::{REPOSITORY, WorkingDirs};
+use crate::process::working_dirs::REPOSITORY;
 use crate::proof::StepProofs;
-use crate::runtime::error::{BranchError, VisitError};
-use crate::runtime::supervise::pinned_scope;
-use crate::store::capture::WorkflowCapture;
-use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::pinned;
+use crate::runtime::error::VisitError;
+use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 use crate::store::workflow::WorkflowDir;
-use crate::world::files::read_at_most;
 
 /// Builds the runner for a run's settings; the files of its turns go into `steps`. A cassette that answers only the first
 /// part of the run stands before the runner of the rest.
@@ -248,115 +233,4 @@ impl SessionAttachment {
     pub fn session_file(&self) -> &Path {
         &self.session_file
     }
-}
-
-// Checks the reply that a person gives instead of a turn, before a run is made with it.
-//
-// Reads the pending prompt of an agent from the pinned files of its run.
-
-/// Checks that the reply can replace the turn of its step, given the state of the run there.
-///
-/// # Errors
-/// [`BranchError::NoTurn`] if the step takes no turn there, [`BranchError::WrongReply`] if it would not be accepted.
-pub(super) fn check_given_reply(
-    (source, run): (&RunId, &Run),
-    reply: &GivenReply,
-    settings: &Settings,
-    capture: &WorkflowCapture,
-) -> Result<(), Error> {
-    let wrong = |why: String| {
-        let (agent, step) = (reply.agent.clone(), reply.step);
-        Error::from(BranchError::WrongReply { run: source.clone(), agent, step, why })
-    };
-    let agent = run.agents.get(&reply.agent).ok_or_else(|| no_turn(source, reply))?;
-    let is_asked = agent.current_state.steps() == Some(StepMode::Asked);
-    if !is_asked || !agent.stage.is_first() || agent.has_only_tasks() {
-        return Err(no_turn(source, reply));
-    }
-    let files = texts(capture);
-    let files: Box<dyn WorkflowSource> = Box::new(files);
-    let within = match agent.folder() {
-        Some(folder) => Some(files.within(&folder).map_err(|error| wrong(error.to_string()))?),
-        None => None,
-    };
-    let own = within.as_deref().unwrap_or(&*files);
-    // The results of a join come before the turn, and change nothing about its rules.
-    let mut joined: Agent = agent.clone();
-    joined.stage = StepStage::State { results: Some("[]".into()) };
-    let list = |file: &str| match &agent.spec.working_dir.tree {
-        // Its worktree is made with the branch.
-        Some(_) => Ok(None),
-        None => directory(settings, &agent.spec.working_dir)
-            .and_then(|dir| read_at_most(&dir, file, MAX_LIST_BYTES))
-            .map(Some),
-    };
-    let reading = AgentReading { run, agent: &joined, settings, source: own };
-    reading
-        .with(String::new(), |environment| resume::check(&reply.text, environment, &list))
-        .map_err(wrong)
-}
-
-/// An agent between its turns, and the files that its next turn is read from.
-struct AgentReading<'a> {
-    run: &'a Run,
-    agent: &'a Agent,
-    settings: &'a Settings,
-    source: &'a dyn WorkflowSource,
-}
-
-impl AgentReading<'_> {
-    /// Returns what a function makes of the environment of the agent.
-    fn with<T>(&self, results_file: String, of: impl FnOnce(&ResumeEnvironment<'_>) -> T) -> T {
-        let Self { run, agent, settings, source } = *self;
-        of(&ResumeEnvironment {
-            agent,
-            run: &run.workflow_id,
-            facts: &run.facts,
-            settings,
-            granted_rules: &run.approval_rules,
-            budget_left: run.budget_left(),
-            ceiling: &PermissionCeiling::of(settings),
-            source,
-            workflows: &WorkflowCache::default(),
-            builtins: &Map::new(),
-            working_dir: None,
-            limits: run.supervision_of(agent).limits(),
-            results_file,
-            now: now(),
-        })
-    }
-}
-
-/// Returns the directory that an agent without a worktree works in.
-fn directory(settings: &Settings, working_dir: &WorkingDir) -> Result<PathBuf, String> {
-    WorkingDirs::new(&settings.cwd, PathBuf::new()).directory(working_dir)
-}
-
-fn no_turn(run: &RunId, reply: &GivenReply) -> Error {
-    let (agent, step) = (reply.agent.clone(), reply.step);
-    BranchError::NoTurn { run: run.clone(), agent, step }.into()
-}
-
-/// Returns the texts of the workflow's files.
-fn texts(capture: &WorkflowCapture) -> BTreeMap<String, String> {
-    let text = |content: &[u8]| String::from_utf8_lossy(content).into_owned();
-    capture.files.iter().map(|(name, file)| (name.clone(), text(&file.content))).collect()
-}
-
-/// Returns the text that the next turn of an agent is asked, without the messages of people.
-///
-/// # Errors
-/// [`VisitError::NoPromptDue`], or the pinned files cannot be read.
-pub fn due_prompt(dir: &RunDir, run: &Run, agent: &Agent) -> Result<String, Error> {
-    let no_prompt =
-        |why: String| Error::from(VisitError::NoPromptDue { agent: agent.id.clone(), why });
-    let pins = pinned::load(&dir.pins())?;
-    let pins = pins.ok_or_else(|| no_prompt("its run has not kept its files".to_owned()))?;
-    let scope = pinned_scope(run, &run.settings, dir, (pins, None))?;
-    let source = scope.at(agent.folder().as_ref()).map_err(step::Error::from)?;
-    let results = format!("{}-{}.json", agent.id.file_name(), agent.step);
-    let results_file = dir.results().join(results).display().to_string();
-    AgentReading { run, agent, settings: &run.settings, source: &source }
-        .with(results_file, text)
-        .map_err(no_prompt)
 }

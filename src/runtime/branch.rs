@@ -20,13 +20,12 @@ use super::trust::RunStarter;
 use crate::actor::context::now;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::apply::apply;
-use crate::domain::branch::{
-    BranchOrigin, GivenReply, HiddenChange, branched_agents, copied_sessions,
-};
+use crate::domain::branch::{BranchOrigin, GivenReply, HiddenChange};
 use crate::domain::causal_cut::CutSeed;
 use crate::domain::event::{Event, Record, RunBranched};
 use crate::domain::fact::{FactChange, FactSelection};
 use crate::domain::id::{AgentId, Folder, RunId, SessionId, StateKind, StateName};
+use crate::domain::killed_run::{branched_agents, copied_sessions};
 use crate::domain::run::Run;
 use crate::domain::sealed_terms::{
     PinDifference, RunSeal, SealedTerms, is_prompt_path, is_test_path,
@@ -36,7 +35,6 @@ use crate::domain::time::Timestamp;
 use crate::domain::turn_options::EnvValue;
 use crate::process::session_recap::{CONFIG_DIR, missing_sessions};
 use crate::proof::ProofKey;
-use crate::runtime::answerer::check_given_reply;
 use crate::runtime::check::refuse_errors_of_states;
 use crate::runtime::checked_workflow::CapturedWorkflow;
 use crate::runtime::create::PreparedRun;
@@ -44,7 +42,7 @@ use crate::runtime::error::BranchError;
 use crate::runtime::graphs::{waited_for, world_of_run};
 use crate::runtime::root_capture::difference_of;
 use crate::runtime::run_facts::publish_label;
-use crate::runtime::supervise::live_scope;
+use crate::runtime::supervise::{check_given_reply, live_scope};
 use crate::runtime::trust;
 use crate::runtime::trust::ExaminedFolder;
 use crate::runtime::workflow::Workflow;
@@ -54,10 +52,10 @@ use crate::store::journal_cut::{CutSearch, JournalCut, find_causal_cut, find_cut
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::lock::RunLock;
 use crate::store::run_store::{LockedRun, NewBranch, check_place, pinned_workflow};
-use crate::store::snapshot::load_view;
-use crate::store::turn_proofs::pins_checksum;
+use crate::store::user_state::pins_checksum;
+use crate::store::view::load_view;
 use crate::store::{Error as StoreError, lock, pinned};
-use crate::world::git_place::note_repository;
+use crate::world::context::note_repository;
 use crate::world::outcome::InspectionOutcome;
 
 /// Makes the run that branches off.
@@ -179,155 +177,6 @@ fn hidden_changes(
     };
     let later = changes.iter().filter(is_later);
     Ok(later.map(|change| HiddenChange::of(change, &run.facts)).collect())
-}
-
-// The place where a run branches off, and what of the other run stays there.
-
-/// The place where a run branches off.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum BranchPoint {
-    /// After the last durable record.
-    Now,
-    /// After the record with this number.
-    Record(u64),
-    /// Before an agent's step, without what follows from it.
-    Step {
-        /// The agent.
-        agent: AgentId,
-        /// The number of the step, from 1.
-        step: u64,
-    },
-    /// Before the first step in one of these states, without what follows from it.
-    States {
-        /// The agent; `None` for each.
-        agent: Option<AgentId>,
-        /// The states.
-        states: Vec<String>,
-    },
-}
-
-/// The place where a run branches off, as it was found.
-#[derive(Debug)]
-pub struct FoundBranch {
-    /// The run that is branched off.
-    pub source: RunId,
-    /// The place.
-    pub cut: JournalCut,
-    /// The agent before whose step it branches off, and the number of the step.
-    pub step: Option<(AgentId, u64)>,
-    /// The run as it is by now.
-    pub present: Run,
-}
-
-impl FoundBranch {
-    /// Returns the agent before whose step it branches off, if it is one.
-    pub fn replied_agent(&self) -> Option<&AgentId> {
-        self.step.as_ref().map(|(agent, _)| agent)
-    }
-
-    /// Returns the number of later records that stay.
-    pub fn kept(&self) -> u64 {
-        self.cut.kept.iter().map(|batch| batch.len() as u64).sum()
-    }
-
-    /// Returns the number of records that are left out.
-    pub fn left_out(&self) -> u64 {
-        self.present.seq.saturating_sub(self.cut.seq + self.kept())
-    }
-}
-
-/// Finds the place where a run branches off.
-///
-/// # Errors
-/// [`BranchError`] if there is none, or the run cannot be read.
-pub fn find_branch(
-    root: &RunsRoot,
-    source: &RunId,
-    point: &BranchPoint,
-) -> Result<FoundBranch, Error> {
-    let present = load_view(root, source)?.run;
-    if present.workflow_id != *source {
-        // Its seal is that of the other run, so nothing says what a person has confirmed here.
-        let (id, of) = (source.clone(), present.workflow_id);
-        return Err(StoreError::Copied { id, of }.into());
-    }
-    let cut = match search(&root.run(source), point)? {
-        CutSearch::Found(cut) => *cut,
-        CutSearch::Missing { last } => return Err(missing_point(&present, point, last).into()),
-        CutSearch::Refused { seq, refused } => {
-            let why = refused.to_string();
-            return Err(BranchError::Refused { run: source.clone(), seq, why }.into());
-        }
-    };
-    let (run, here) = (source.clone(), cut.seq);
-    if let BranchPoint::Record(seq) = point
-        && here != *seq
-    {
-        return Err(BranchError::WithinStep { run, seq: *seq, after: here }.into());
-    }
-    if cut.run.agents.is_empty() {
-        return Err(BranchError::NothingLives { run, seq: here }.into());
-    }
-    let step = match point {
-        BranchPoint::Step { agent, step } => Some((agent.clone(), *step)),
-        BranchPoint::Now | BranchPoint::Record(_) | BranchPoint::States { .. } => None,
-    };
-    Ok(FoundBranch { source: run, cut, step, present })
-}
-
-fn search(dir: &RunDir, point: &BranchPoint) -> Result<CutSearch, Error> {
-    let at = |seq: u64| move |run: &Run| run.seq >= seq;
-    let search = match point {
-        BranchPoint::Now => {
-            let mut last = 0;
-            find_cut(dir, |run| {
-                last = run.seq;
-                false
-            })?;
-            find_cut(dir, at(last))
-        }
-        BranchPoint::Record(seq) => find_cut(dir, at(*seq)),
-        BranchPoint::Step { agent, step } => {
-            find_causal_cut(dir, vec![CutSeed::Step { agent: agent.clone(), step: *step }])
-        }
-        BranchPoint::States { agent, states } => {
-            let seed =
-                |state: &String| CutSeed::State { agent: agent.clone(), state: state.clone() };
-            find_causal_cut(dir, states.iter().map(seed).collect())
-        }
-    };
-    Ok(search?)
-}
-
-/// Returns the error for a place that is not there; `last` is the last record.
-fn missing_point(present: &Run, point: &BranchPoint, last: u64) -> BranchError {
-    let run = present.workflow_id.clone();
-    match point {
-        BranchPoint::Now => BranchError::NothingLives { run, seq: last },
-        BranchPoint::Record(seq) => BranchError::NoRecord { run, seq: *seq, last },
-        BranchPoint::Step { agent, .. } if !has_lived(present, agent) => {
-            BranchError::NoAgent { run, agent: agent.clone() }
-        }
-        BranchPoint::Step { agent, step } => {
-            BranchError::NoStep { run, agent: agent.clone(), step: *step }
-        }
-        BranchPoint::States { agent, states } => {
-            let folder = Path::new(&present.scope_dir);
-            if let Some(file) = states.iter().find(|state| !folder.join(state).exists()) {
-                let folder = present.scope_dir.clone();
-                return BranchError::NoFile { file: file.clone(), folder };
-            }
-            let agents = match agent {
-                Some(agent) => format!("{agent} of {run} was never"),
-                None => format!("no agent of {run} was"),
-            };
-            BranchError::NoState { agents, states: states.join(", ") }
-        }
-    }
-}
-
-fn has_lived(run: &Run, agent: &AgentId) -> bool {
-    run.agents.contains_key(agent) || run.finished.iter().any(|ended| ended.id == *agent)
 }
 
 // A branch before anything of it is made: its workflow, its first record, and the checks that it can begin.
@@ -630,4 +479,153 @@ pub(super) fn keep_snapshots(root: &RunsRoot, run: &Run) {
 fn worktrees_with_snapshots(run: &Run) -> BTreeSet<&AgentId> {
     let trees = run.agents.unordered().filter_map(|agent| agent.spec.working_dir.tree.as_ref());
     trees.filter(|tree| run.worktrees.contains_key(*tree)).collect()
+}
+
+// The place where a run branches off, and what of the other run stays there.
+
+/// The place where a run branches off.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum BranchPoint {
+    /// After the last durable record.
+    Now,
+    /// After the record with this number.
+    Record(u64),
+    /// Before an agent's step, without what follows from it.
+    Step {
+        /// The agent.
+        agent: AgentId,
+        /// The number of the step, from 1.
+        step: u64,
+    },
+    /// Before the first step in one of these states, without what follows from it.
+    States {
+        /// The agent; `None` for each.
+        agent: Option<AgentId>,
+        /// The states.
+        states: Vec<String>,
+    },
+}
+
+/// The place where a run branches off, as it was found.
+#[derive(Debug)]
+pub struct FoundBranch {
+    /// The run that is branched off.
+    pub source: RunId,
+    /// The place.
+    pub cut: JournalCut,
+    /// The agent before whose step it branches off, and the number of the step.
+    pub step: Option<(AgentId, u64)>,
+    /// The run as it is by now.
+    pub present: Run,
+}
+
+impl FoundBranch {
+    /// Returns the agent before whose step it branches off, if it is one.
+    pub fn replied_agent(&self) -> Option<&AgentId> {
+        self.step.as_ref().map(|(agent, _)| agent)
+    }
+
+    /// Returns the number of later records that stay.
+    pub fn kept(&self) -> u64 {
+        self.cut.kept.iter().map(|batch| batch.len() as u64).sum()
+    }
+
+    /// Returns the number of records that are left out.
+    pub fn left_out(&self) -> u64 {
+        self.present.seq.saturating_sub(self.cut.seq + self.kept())
+    }
+}
+
+/// Finds the place where a run branches off.
+///
+/// # Errors
+/// [`BranchError`] if there is none, or the run cannot be read.
+pub fn find_branch(
+    root: &RunsRoot,
+    source: &RunId,
+    point: &BranchPoint,
+) -> Result<FoundBranch, Error> {
+    let present = load_view(root, source)?.run;
+    if present.workflow_id != *source {
+        // Its seal is that of the other run, so nothing says what a person has confirmed here.
+        let (id, of) = (source.clone(), present.workflow_id);
+        return Err(StoreError::Copied { id, of }.into());
+    }
+    let cut = match search(&root.run(source), point)? {
+        CutSearch::Found(cut) => *cut,
+        CutSearch::Missing { last } => return Err(missing_point(&present, point, last).into()),
+        CutSearch::Refused { seq, refused } => {
+            let why = refused.to_string();
+            return Err(BranchError::Refused { run: source.clone(), seq, why }.into());
+        }
+    };
+    let (run, here) = (source.clone(), cut.seq);
+    if let BranchPoint::Record(seq) = point
+        && here != *seq
+    {
+        return Err(BranchError::WithinStep { run, seq: *seq, after: here }.into());
+    }
+    if cut.run.agents.is_empty() {
+        return Err(BranchError::NothingLives { run, seq: here }.into());
+    }
+    let step = match point {
+        BranchPoint::Step { agent, step } => Some((agent.clone(), *step)),
+        BranchPoint::Now | BranchPoint::Record(_) | BranchPoint::States { .. } => None,
+    };
+    Ok(FoundBranch { source: run, cut, step, present })
+}
+
+fn search(dir: &RunDir, point: &BranchPoint) -> Result<CutSearch, Error> {
+    let at = |seq: u64| move |run: &Run| run.seq >= seq;
+    let search = match point {
+        BranchPoint::Now => {
+            let mut last = 0;
+            find_cut(dir, |run| {
+                last = run.seq;
+                false
+            })?;
+            find_cut(dir, at(last))
+        }
+        BranchPoint::Record(seq) => find_cut(dir, at(*seq)),
+        BranchPoint::Step { agent, step } => {
+            find_causal_cut(dir, vec![CutSeed::Step { agent: agent.clone(), step: *step }])
+        }
+        BranchPoint::States { agent, states } => {
+            let seed =
+                |state: &String| CutSeed::State { agent: agent.clone(), state: state.clone() };
+            find_causal_cut(dir, states.iter().map(seed).collect())
+        }
+    };
+    Ok(search?)
+}
+
+/// Returns the error for a place that is not there; `last` is the last record.
+fn missing_point(present: &Run, point: &BranchPoint, last: u64) -> BranchError {
+    let run = present.workflow_id.clone();
+    match point {
+        BranchPoint::Now => BranchError::NothingLives { run, seq: last },
+        BranchPoint::Record(seq) => BranchError::NoRecord { run, seq: *seq, last },
+        BranchPoint::Step { agent, .. } if !has_lived(present, agent) => {
+            BranchError::NoAgent { run, agent: agent.clone() }
+        }
+        BranchPoint::Step { agent, step } => {
+            BranchError::NoStep { run, agent: agent.clone(), step: *step }
+        }
+        BranchPoint::States { agent, states } => {
+            let folder = Path::new(&present.scope_dir);
+            if let Some(file) = states.iter().find(|state| !folder.join(state).exists()) {
+                let folder = present.scope_dir.clone();
+                return BranchError::NoFile { file: file.clone(), folder };
+            }
+            let agents = match agent {
+                Some(agent) => format!("{agent} of {run} was never"),
+                None => format!("no agent of {run} was"),
+            };
+            BranchError::NoState { agents, states: states.join(", ") }
+        }
+    }
+}
+
+fn has_lived(run: &Run, agent: &AgentId) -> bool {
+    run.agents.contains_key(agent) || run.finished.iter().any(|ended| ended.id == *agent)
 }

@@ -10,16 +10,16 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use super::create::RunRequest;
 use super::error::Error;
 use super::graphs::GraphSetup;
+use super::request::RunRequest;
 use super::workflow::Workflow;
 use crate::domain::id::{Folder, StateName};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::manifest;
-use crate::language::prompt::first_state::STARTS;
+use crate::language::prompt::scopes::STARTS;
 use crate::language::prompt::script::programs;
 use crate::language::prompt::step;
 use crate::language::replies;

@@ -9,27 +9,28 @@ use std::sync::Arc;
 
 use super::answerer::check_answerer;
 use super::check::{refuse_errors, stray_manifest, with_all_errors_of_entry, with_workspace};
-use super::create::RunRequest;
 use super::error::Error;
 use super::graphs::{GraphSetup, waited_for, world_of};
 use super::plugins;
+use super::request::RunRequest;
 use super::root_capture::capture_root;
 use super::workflow::Workflow;
 use crate::domain::agent::AgentOptions;
+use crate::domain::graph_execution::ProgramSource;
 use crate::domain::id::{AgentId, RunId, StateKind, StateName};
 use crate::domain::money::Usd;
-use crate::domain::program_execution::ProgramSource;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::transition::{TagName, Transition, Variables};
 use crate::domain::turn_options::{ApprovalPolicy, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
-use crate::language::diagnostic::{Diagnostic, Severity, closest};
+use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::answers;
 use crate::language::graph::asks::asks_claude;
 use crate::language::graph::checked_graph::Graph;
-use crate::language::graph::read::{GraphProfile, read};
+use crate::language::graph::profile::GraphProfile;
+use crate::language::graph::read::read;
+use crate::language::hint::closest;
 use crate::language::manifest;
-use crate::language::position::SourcePlace;
 use crate::language::program;
 use crate::language::program::checked_program::Program;
 use crate::language::prompt::script::PreparedScript;
@@ -38,7 +39,7 @@ use crate::language::prompt::widenings::{
     FoundWidening, SurveyedStates, in_graph, in_outline, in_program,
 };
 use crate::language::prompt::workflow_map::{FolderState, WorkflowMap, WorkflowMapOptions};
-use crate::language::source::WorkflowSource;
+use crate::language::source::{SourcePlace, WorkflowSource};
 use crate::language::template::placeholders;
 use crate::language::turn_options::idle_rule;
 use crate::process::command::EnvironmentMarker;
@@ -352,7 +353,7 @@ impl FirstStateChecks<'_> {
         let (program, mut warnings) = faultless(reading.program, reading.diagnostics, || text)?;
         let kind = self.within_consent(FirstStateKind::Program(Rc::clone(&program)))?;
         for (node, text) in self.prepared_answers() {
-            program::requests::check(&program, node, text)
+            program::user_input::check(&program, node, text)
                 .map_err(|why| wrong_answer(node, text, why))?;
         }
         let is_read = |key: &str| program.context.contains(key);

@@ -22,7 +22,7 @@ use crate::language::source::checksum;
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
-use crate::store::snapshot::{RunView, load_view, story};
+use crate::store::view::{RunView, load_view, story};
 
 /// Two runs and their difference.
 #[derive(Debug)]

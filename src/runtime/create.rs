@@ -17,16 +17,14 @@ use crate::actor::context::now;
 use crate::actor::supervisor::SupervisorStart;
 use crate::domain::branch::budget_of_started;
 use crate::domain::event::{Event, Record, RunStarted};
-use crate::domain::git_exchange::ExchangeName;
 use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
+use crate::domain::restart::AgentFailures;
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 use crate::domain::sealed_terms::{RunSeal, SealedTerms, WorkflowPins};
 use crate::domain::settings::Settings;
-use crate::domain::supervision::AgentFailures;
-use crate::domain::transition::Variables;
 use crate::language::manifest;
-use crate::language::prompt::first_state::is_usual;
+use crate::language::prompt::scopes::is_usual;
 use crate::language::source::WorkflowSource;
 use crate::runtime::checked_workflow::{CapturedWorkflow, CheckedWorkflow, StartTerms};
 use crate::runtime::directories::directory;
@@ -34,40 +32,16 @@ use crate::runtime::error::Error;
 use crate::runtime::exchange::{self, PushedBase};
 use crate::runtime::graphs::GraphSetup;
 use crate::runtime::recording;
-use crate::runtime::sharing::{self, ClaimedRun, RunEngine, SharedFiles, first_home, publish};
+use crate::runtime::request::RunRequest;
+use crate::runtime::sharing::{self, ClaimedRun, SharedFiles, first_home, publish};
 use crate::runtime::trust::{self, RunStarter};
 use crate::runtime::workflow::Workflow;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::{LockedRun, NewRun};
-use crate::store::turn_proofs::pins_checksum;
-use crate::store::user_state::UserState;
-use crate::store::{removal, turn_proofs};
-use crate::world::git_place::note_repository;
-
-/// The inputs of a new run besides its settings.
-#[derive(Debug, Clone, Default)]
-pub struct RunRequest {
-    /// Its id; one is chosen if absent.
-    pub id: Option<RunId>,
-    /// The text for `{{input}}` in its first state.
-    pub input: Option<String>,
-    /// True to start it though `raymond check` finds errors.
-    pub no_check: bool,
-    /// The engine that gets its log; `None` for a run on this machine alone.
-    pub engine: Option<RunEngine>,
-    /// The repository by which its hosts exchange work.
-    pub git_exchange: Option<ExchangeName>,
-}
-
-impl RunRequest {
-    /// Returns the variables of the first state: the input, unless one is given as a variable for all states.
-    pub(super) fn first_variables(&self, settings: &Settings) -> Variables {
-        let is_given = self.input.is_some() || !settings.variables.contains_key("input");
-        let input = || ("input".to_owned(), self.input.clone().unwrap_or_default());
-        is_given.then(input).into_iter().collect()
-    }
-}
+use crate::store::user_state::{UserState, pins_checksum};
+use crate::store::{removal, user_state};
+use crate::world::context::note_repository;
 
 /// Makes a new run from a workflow, after all checks that are possible beforehand.
 ///
@@ -141,7 +115,7 @@ pub fn create(
     let held = published.transpose().inspect_err(|_| {
         // What is left here otherwise could be taken for the copy of a run that the engine has.
         let _ = removal::remove(root, &run.workflow_id, None);
-        let _ = turn_proofs::remove(&starter.state, root, &run.workflow_id);
+        let _ = user_state::remove(&starter.state, root, &run.workflow_id);
     })?;
     exchange::keep(begun);
     if let Some(held) = &held {

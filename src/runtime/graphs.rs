@@ -2,20 +2,35 @@
 //!
 //! The checks of operations that need trust: what was trusted are the files as they were when the run began.
 
+use std::borrow::Cow;
+use std::cell::RefCell;
+use std::collections::{HashMap, HashSet};
+use std::fmt::Debug;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio::task::spawn_blocking;
 
-use super::local_executor::LocalActivityExecutor;
+use crate::actor::command_tasks::CommandTasks;
 use crate::actor::process::StayUp;
-use crate::actor::runner::ActivityExecutor;
-use crate::domain::id::RunId;
-use crate::domain::operation::RecoveryClass;
+use crate::actor::runner::{ActivityExecutor, ExchangeOutcome, LocalFuture, LookupOutcome};
+use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult, BodyCommand, CommandId};
+use crate::domain::branch::{StartedRun, WorkflowStart};
+use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
+use crate::domain::git_exchange::ExchangeDirection;
+use crate::domain::host::Home;
+use crate::domain::id::{AgentId, RunId};
+use crate::domain::operation::{Operation, RecoveryClass, ShellCommand};
+use crate::domain::privilege::Privilege;
 use crate::domain::run::Run;
 use crate::domain::settings::Settings;
+use crate::domain::turn::TurnId;
+use crate::domain::worktree_snapshot::{SnapshotCommit, WorkingDir};
 use crate::engine::Engine;
 use crate::language::graph::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeNameTaken, TypeRole};
 use crate::language::resume::workflow_cache::WorkflowCache;
@@ -23,12 +38,14 @@ use crate::process::command::EnvironmentMarker;
 use crate::process::plugin_process::{NamedVariables, passed_on};
 use crate::process::working_dirs::{ExchangeCopy, WorkingDirs};
 use crate::proof::StepProofs;
-use crate::runtime::local_executor::{ProgramStarter, RunLauncher};
-use crate::store::dataspace::Dataspace;
+use crate::runtime::run_facts::changed;
+use crate::store;
+use crate::store::dataspace::{Dataspace, DataspaceStep, DataspaceWatcher};
 use crate::store::layout::RunsRoot;
 use crate::store::workflow::WorkflowDir;
 use crate::world::files::Workspace;
 use crate::world::gate::NameLookup;
+use crate::world::outcome::InspectionOutcome;
 use crate::world::own_types::{OwnType, OwnTypeRegistry};
 use crate::world::perform::WorkspaceExecutor;
 
@@ -208,4 +225,417 @@ pub fn consequence(required: &[&str], optional: &[&str], class: RecoveryClass) -
 fn own(role: TypeRole, required: &[&str], optional: &[&str], class: RecoveryClass) -> OwnTypeSpec {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
     OwnTypeSpec { role, required: owned(required), optional: owned(optional), class }
+}
+
+// The executor of the activities of graphs and programs: the world of a run, and the dataspace of its directory.
+
+/// The world and the dataspace of a run.
+pub(super) struct LocalActivityExecutor {
+    run: RunId,
+    world: WorkspaceExecutor,
+    space: Dataspace,
+    /// The workflow's files, if it may run commands and reach other machines.
+    trusted: Option<WorkflowDir>,
+    /// The starter of further runs.
+    starter: Arc<dyn ProgramStarter>,
+    ends: Arc<AtomicBool>,
+    /// The stops of the agents whose activities are performed.
+    agent_stops: RefCell<HashMap<AgentId, watch::Sender<bool>>>,
+    /// The commands of the bodies of `for-each`.
+    commands: Rc<CommandTasks>,
+    watcher: RefCell<DataspaceWatcher>,
+    warned: RefCell<HashSet<String>>,
+}
+
+impl LocalActivityExecutor {
+    pub(super) fn new(
+        run: RunId,
+        world: WorkspaceExecutor,
+        space: Dataspace,
+        (trusted, starter): (Option<WorkflowDir>, Arc<dyn ProgramStarter>),
+    ) -> Self {
+        let watcher = RefCell::new(DataspaceWatcher::new(space.clone()));
+        let ends = Arc::default();
+        let space = space.until(Arc::clone(&ends));
+        let (agent_stops, commands, warned) = Default::default();
+        Self { run, world, space, trusted, starter, ends, agent_stops, commands, watcher, warned }
+    }
+
+    /// Returns the operation to perform, or refuses an operation that the starter of the run did not trust.
+    fn admit<'operation>(
+        &self,
+        operation: &'operation Operation,
+    ) -> Result<Cow<'operation, Operation>, String> {
+        let Some(privilege) = operation.privilege() else { return Ok(Cow::Borrowed(operation)) };
+        let Some(scope) = &self.trusted else { return Err(not_trusted(privilege)) };
+        match operation {
+            Operation::BashExec(ShellCommand { command, unless, .. }) => {
+                check_named_files(scope, [command, unless.as_deref().unwrap_or_default()])?;
+                Ok(Cow::Borrowed(operation))
+            }
+            Operation::BashCheck { command } => {
+                check_named_files(scope, [command, ""])?;
+                Ok(Cow::Borrowed(operation))
+            }
+            Operation::RunScript { file, .. } => {
+                let mut script = operation.clone();
+                if let Operation::RunScript { file: path, .. } = &mut script {
+                    *path = script_of(scope, file)?;
+                }
+                Ok(Cow::Owned(script))
+            }
+            _ => Ok(Cow::Borrowed(operation)),
+        }
+    }
+
+    /// Refuses the outcome of a script if the run's copy of the workflow was changed while it ran: an interpreter may
+    /// read its file piece by piece.
+    fn check_after(&self, operation: &Operation, outcome: ActivityOutcome) -> ActivityOutcome {
+        let is_script = matches!(operation, Operation::RunScript { .. });
+        let changed = self.trusted.as_ref().filter(|_| is_script).map(WorkflowDir::check_copy);
+        match (changed, outcome) {
+            (Some(Err(error)), ActivityOutcome::Done(_)) => ActivityOutcome::Refused(format!(
+                "{}: while a script ran: {error}",
+                operation.name()
+            )),
+            (_, outcome) => outcome,
+        }
+    }
+
+    /// Returns the receiver that tells that an agent's activity is to end.
+    fn stop_of(&self, agent: &AgentId) -> watch::Receiver<bool> {
+        let mut stops = self.agent_stops.borrow_mut();
+        stops.entry(agent.clone()).or_insert_with(|| watch::Sender::new(false)).subscribe()
+    }
+
+    /// Performs an activity in an agent's workspace.
+    async fn perform_in(
+        &self,
+        world: WorkspaceExecutor,
+        turn: &TurnId,
+        activity: Activity,
+        again: bool,
+    ) -> ActivityOutcome {
+        let stem = turn.stem();
+        let activity = match activity {
+            Activity::Command(command) => Activity::Operation(Operation::BashExec(command)),
+            other => other,
+        };
+        match &activity {
+            Activity::Operation(operation) => match self.admit(operation) {
+                Ok(operation) => {
+                    let outcome = world.perform(&stem, &operation, again).await.into();
+                    self.check_after(&operation, outcome)
+                }
+                Err(why) => ActivityOutcome::Refused(why),
+            },
+            Activity::Bases { directories, branch } => {
+                world.bases(&stem, directories, branch.as_deref(), again).await.into()
+            }
+            Activity::Changes { directory, base } => {
+                world.changes(&stem, directory, base, again).await.into()
+            }
+            Activity::StartWorkflow(start) => self.start_workflow(turn, start).await,
+            Activity::Command(_)
+            | Activity::Commands(_)
+            | Activity::Assert { .. }
+            | Activity::Retract { .. }
+            | Activity::Claim { .. } => self.change(turn, activity).await,
+        }
+    }
+
+    /// Performs commands of bodies side by side until one has ended. Each has its own name and its own notes.
+    async fn perform_commands(
+        self: Rc<Self>,
+        turn: &TurnId,
+        world: &WorkspaceExecutor,
+        commands: &[BodyCommand],
+        again: bool,
+    ) -> ActivityOutcome {
+        self.commands.begin(&turn.agent, commands, |BodyCommand { id, command }, stop| {
+            // Another activity may have come between the record of the command and its beginning.
+            let again = again || id.step.saturating_add(1) != turn.step;
+            let (own, world, step) = (Rc::clone(&self), world.until(stop), id.turn(&turn.agent));
+            let activity = Activity::Command(command.clone());
+            async move { own.perform_in(world, &step, activity, again).await }
+        });
+        self.commands.outcome(&turn.agent, commands).await
+    }
+
+    /// Starts a program as a separate run.
+    async fn start_workflow(&self, turn: &TurnId, start: &WorkflowStart) -> ActivityOutcome {
+        let (starter, turn, start) = (Arc::clone(&self.starter), turn.clone(), start.clone());
+        let run = spawn_blocking(move || starter.start(&turn, &start)).await;
+        match run.unwrap_or_else(|panicked| Err(panicked.to_string().into())) {
+            Ok(run) => ActivityOutcome::Done(Ok(ActivityResult::Started(run))),
+            Err(StartFailure::Refused(why)) => ActivityOutcome::Done(Err(why)),
+            Err(StartFailure::Stuck(why)) => ActivityOutcome::Stuck(why),
+        }
+    }
+
+    fn warn_once(&self, warning: &str) {
+        if self.warned.borrow_mut().insert(warning.to_owned()) {
+            tracing::warn!("{warning}");
+        }
+    }
+
+    /// Changes the dataspace for a step of a program.
+    async fn change(&self, turn: &TurnId, activity: Activity) -> ActivityOutcome {
+        let step =
+            DataspaceStep { run: self.run.clone(), agent: turn.agent.clone(), step: turn.step };
+        let space = self.space.clone();
+        let source = format!("{}/{}", self.run, turn.agent);
+        let changing = spawn_blocking(move || changed(&space, &step, &source, &activity));
+        match changing.await {
+            Ok(Ok(Some(result))) => ActivityOutcome::Done(Ok(result)),
+            Ok(Ok(None)) => ActivityOutcome::Stuck("nothing performs this activity".to_owned()),
+            Ok(Err(error @ store::Error::Unfit(_))) => {
+                ActivityOutcome::Done(Err(error.to_string()))
+            }
+            Ok(Err(_)) if self.ends.load(Ordering::Relaxed) => ActivityOutcome::Ended,
+            Ok(Err(error)) => ActivityOutcome::Stuck(error.to_string()),
+            Err(panicked) => ActivityOutcome::Done(Err(panicked.to_string())),
+        }
+    }
+}
+
+fn found<T>(inspection: InspectionOutcome<T>) -> LookupOutcome<T> {
+    match inspection {
+        InspectionOutcome::Done(outcome) => LookupOutcome::Done(outcome),
+        InspectionOutcome::Stuck(why) => LookupOutcome::Stuck(why),
+        InspectionOutcome::Interrupted => LookupOutcome::Ended,
+    }
+}
+
+impl ActivityExecutor for LocalActivityExecutor {
+    fn text(
+        self: Rc<Self>,
+        working_dir: WorkingDir,
+        file: String,
+        max_bytes: u64,
+    ) -> LocalFuture<LookupOutcome<String>> {
+        Box::pin(async move {
+            match self.world.at(&working_dir) {
+                Ok(world) => found(world.text(&file, max_bytes).await),
+                Err(why) => LookupOutcome::Done(Err(why)),
+            }
+        })
+    }
+
+    fn directory(self: Rc<Self>, working_dir: WorkingDir) -> LocalFuture<LookupOutcome<()>> {
+        Box::pin(async move { LookupOutcome::Done(self.world.at(&working_dir).map(drop)) })
+    }
+
+    fn commit(
+        self: Rc<Self>,
+        name: String,
+        working_dir: WorkingDir,
+    ) -> LocalFuture<LookupOutcome<String>> {
+        Box::pin(async move {
+            match self.world.at(&working_dir) {
+                Ok(world) => found(world.head(&name).await),
+                Err(why) => LookupOutcome::Done(Err(why)),
+            }
+        })
+    }
+
+    fn worktree(
+        self: Rc<Self>,
+        _home: Home,
+        agent: AgentId,
+        base: Option<String>,
+    ) -> LocalFuture<LookupOutcome<()>> {
+        Box::pin(async move { found(self.world.worktree(&agent, base.as_deref()).await) })
+    }
+
+    fn snapshot(
+        self: Rc<Self>,
+        _home: Home,
+        tree: AgentId,
+        turn: TurnId,
+    ) -> LocalFuture<LookupOutcome<SnapshotCommit>> {
+        Box::pin(async move { found(self.world.snapshot(&tree, &turn).await) })
+    }
+
+    fn uncommitted(self: Rc<Self>, tree: AgentId) -> LocalFuture<Option<String>> {
+        Box::pin(async move { self.world.uncommitted(&tree).await })
+    }
+
+    fn exchange(
+        self: Rc<Self>,
+        _home: Home,
+        tree: Option<AgentId>,
+        direction: ExchangeDirection,
+    ) -> LocalFuture<ExchangeOutcome> {
+        Box::pin(async move {
+            let exchanged = match direction {
+                ExchangeDirection::Fetch => self.world.fetch_work(tree.as_ref()).await,
+                ExchangeDirection::Push => self.world.push_work(tree.as_ref()).await,
+            };
+            match exchanged {
+                InspectionOutcome::Done(Ok(said)) => ExchangeOutcome::Done(said),
+                InspectionOutcome::Done(Err(why)) | InspectionOutcome::Stuck(why) => {
+                    ExchangeOutcome::Failed(why)
+                }
+                InspectionOutcome::Interrupted => ExchangeOutcome::Ended,
+            }
+        })
+    }
+
+    fn working_dir(&self, working_dir: &WorkingDir) -> Option<String> {
+        let world = self.world.at(working_dir).ok()?;
+        Some(world.root().display().to_string())
+    }
+
+    fn perform(
+        self: Rc<Self>,
+        turn: TurnId,
+        working_dir: WorkingDir,
+        activity: Activity,
+        again: bool,
+    ) -> LocalFuture<ActivityOutcome> {
+        Box::pin(async move {
+            let world = match self.world.at(&working_dir) {
+                Ok(world) => world,
+                Err(why) => return ActivityOutcome::Done(Err(why)),
+            };
+            if let Activity::Commands(commands) = &activity {
+                return Rc::clone(&self).perform_commands(&turn, &world, commands, again).await;
+            }
+            let world = world.until(self.stop_of(&turn.agent));
+            let outcome = self.perform_in(world, &turn, activity, again).await;
+            self.agent_stops.borrow_mut().remove(&turn.agent);
+            outcome
+        })
+    }
+
+    fn changed_facts(
+        &self,
+        selection: &FactSelection,
+        known: &KnownFacts,
+    ) -> Result<Vec<FactChange>, String> {
+        let changes = self.watcher.borrow_mut().changes(selection, known);
+        let changes = changes.map_err(|error| error.to_string())?;
+        for warning in &changes.warnings {
+            self.warn_once(warning);
+        }
+        Ok(changes.changes)
+    }
+
+    fn stop(&self) {
+        self.ends.store(true, Ordering::Relaxed);
+        self.world.stop();
+    }
+
+    fn stop_agent(&self, agent: &AgentId) {
+        if let Some(stop) = self.agent_stops.borrow().get(agent) {
+            stop.send_replace(true);
+        }
+        self.commands.keep(agent, &[]);
+    }
+
+    fn keep_commands(&self, agent: &AgentId, wanted: &[CommandId]) {
+        self.commands.keep(agent, wanted);
+    }
+
+    fn has_commands(&self, agent: &AgentId) -> bool {
+        self.commands.has(agent)
+    }
+
+    fn begin_no_commands(&self) {
+        self.commands.close();
+    }
+}
+
+/// Refuses commands that name a file of the workflow which was changed since the run began.
+pub(super) fn check_named_files(scope: &WorkflowDir, commands: [&str; 2]) -> Result<(), String> {
+    match commands.into_iter().find_map(|command| scope.changed_file_in(command)) {
+        None => Ok(()),
+        Some(file) => Err(format!(
+            "the command names {file}, a file of the workflow that was changed since the run began; restore its old content, or use the new one with --migrate"
+        )),
+    }
+}
+
+/// Returns the path of a script of the workflow: that of the run's copy, which no agent has changed.
+pub(super) fn script_of(scope: &WorkflowDir, file: &str) -> Result<String, String> {
+    let live = scope.live_root().join(file);
+    let copy = scope.executable_copy(&live).map_err(|error| error.to_string())?;
+    let path = copy.unwrap_or(live);
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| format!("{}: the path is not UTF-8", path.display()))
+}
+
+/// Returns the reason why an operation is refused. Most privileges are found before a run, so this covers only
+/// those that were not found then.
+pub(super) fn not_trusted(privilege: Privilege) -> String {
+    format!(
+        "this {}, and the run was started without trust in the workflow's folder; start, resume or retry it with --trust",
+        privilege.meaning()
+    )
+}
+
+/// Executes runs in separate processes.
+pub trait RunLauncher: Debug + Send + Sync {
+    /// Has another process execute a run, and returns once that holds the run, or has ended.
+    ///
+    /// # Errors
+    /// The reason why there is no such process.
+    fn launch(&self, root: &RunsRoot, run: &RunId) -> Result<(), String>;
+}
+
+/// The reason why a program is not started.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum StartFailure {
+    /// It cannot be started.
+    Refused(String),
+    /// The disk failed, and the start is still due.
+    Stuck(String),
+}
+
+impl From<String> for StartFailure {
+    fn from(why: String) -> Self {
+        Self::Refused(why)
+    }
+}
+
+impl From<store::Error> for StartFailure {
+    /// A disk or a key that fails has nothing to do with the program. What is wrong with a run has.
+    fn from(error: store::Error) -> Self {
+        match &error {
+            store::Error::Io { .. }
+            | store::Error::UserState { .. }
+            | store::Error::Key { .. }
+            | store::Error::Unproven { .. }
+            | store::Error::Unreached(_) => Self::Stuck(error.to_string()),
+            store::Error::NoSuchRun { .. }
+            | store::Error::Exists { .. }
+            | store::Error::Held { .. }
+            | store::Error::Shared { .. }
+            | store::Error::TakenOver { .. }
+            | store::Error::Engine(_)
+            | store::Error::SharedFacts { .. }
+            | store::Error::OwnFacts { .. }
+            | store::Error::Damaged { .. }
+            | store::Error::Cut { .. }
+            | store::Error::Copied { .. }
+            | store::Error::OtherRun { .. }
+            | store::Error::Empty { .. }
+            | store::Error::BaseGone { .. }
+            | store::Error::Newer { .. }
+            | store::Error::NewerRecord { .. }
+            | store::Error::Unfit(_)
+            | store::Error::Stopped { .. } => Self::Refused(error.to_string()),
+        }
+    }
+}
+
+/// Starts programs as separate runs.
+pub(super) trait ProgramStarter: Debug + Send + Sync {
+    /// Starts a program as a separate run, and returns the run. The same step starts only one run.
+    ///
+    /// # Errors
+    /// The reason why it is not started.
+    fn start(&self, turn: &TurnId, start: &WorkflowStart) -> Result<StartedRun, StartFailure>;
 }

@@ -16,11 +16,13 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout_at};
 
 use super::error::Error;
-use crate::actor::message::{Consult, FinishPublishing, Published};
-use crate::actor::observer::{DEFAULT_DEADLINE, Observer, ObserverKind, PluginInterceptor};
+use crate::actor::observer::{
+    Consult, DEFAULT_DEADLINE, FinishPublishing, Observer, ObserverKind, PluginInterceptor,
+    Published,
+};
+use crate::domain::restart::AgentFailures;
 use crate::domain::run::Run;
 use crate::domain::settings::{PlugIn, Settings, tell_apart};
-use crate::domain::supervision::AgentFailures;
 use crate::plugin::external::{
     ExternalPlugin, PluginExit, PluginHandle, PluginSpawner, RunPosition, SpawnedPlugin,
 };

@@ -19,7 +19,7 @@ use crate::domain::money::Usd;
 use crate::domain::run::Run;
 use crate::domain::settings::{AnswererKind, CassetteSource, Settings};
 use crate::domain::turn::TurnCost;
-use crate::domain::worktree::WorkingDir;
+use crate::domain::worktree_snapshot::WorkingDir;
 use crate::language::cassette::{Cassette, PortableMarks, ReplayedTurns, without_conversation};
 use crate::language::scrub::{ScrubCounts, ScrubRules};
 use crate::language::source::checksum;
@@ -28,8 +28,8 @@ use crate::process::working_dirs::WorkingDirs;
 use crate::store::cassette::{CassetteDraft, CassetteFiles};
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
-use crate::store::snapshot::story;
-use crate::store::turn_proofs::pins_checksum;
+use crate::store::user_state::pins_checksum;
+use crate::store::view::story;
 use crate::world::recorded_files::ReplaySite;
 
 /// Records a run into a directory, which is replaced if it exists and `may_replace` it.

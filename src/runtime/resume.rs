@@ -26,9 +26,11 @@ use crate::domain::run::Run;
 use crate::domain::sealed_terms::SealedTerms;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::time::Timestamp;
-use crate::language::diagnostic::{Diagnostic, closest};
-use crate::language::graph::read::{GraphProfile, read};
+use crate::language::diagnostic::Diagnostic;
+use crate::language::graph::profile::GraphProfile;
+use crate::language::graph::read::read;
 use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::hint::closest;
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::runtime::create::PreparedRun;
@@ -36,8 +38,7 @@ use crate::runtime::observing::agent_entries::apply_inbox;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
 use crate::store::run_store::{LockedRun, RecoveredRun};
-use crate::store::turn_proofs::pins_checksum;
-use crate::store::user_state::UserState;
+use crate::store::user_state::{UserState, pins_checksum};
 use crate::store::workflow::WorkflowDir;
 
 /// Prepares a run to resume under these settings.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use crate::actor::context::now;
 use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::fact::FactSelection;
-use crate::domain::program_execution::{INSTANCE_LABEL, ProgramSource, STATE_LABEL};
+use crate::domain::graph_execution::{INSTANCE_LABEL, ProgramSource, STATE_LABEL};
 use crate::domain::run::Run;
 use crate::language::program::interpreter::{published_facts, sought_facts};
 use crate::language::program::read::read;

@@ -19,7 +19,7 @@ use crate::store;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
-use crate::store::{journal, lock, pinned, turn_proofs};
+use crate::store::{lock, pinned, proven_journal, user_state};
 
 /// A person's confirmation of a run's directory.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(super) fn save(
         terms,
         journal: confirmed.journal.clone(),
     };
-    Ok(turn_proofs::save(&starter.state, &seal)?)
+    Ok(user_state::save(&starter.state, &seal)?)
 }
 
 /// Checks that a run's directory has the terms that a person confirmed.
@@ -61,10 +61,10 @@ pub(super) fn check(
     found: &SealedTerms,
 ) -> Result<SealConfirmation, Error> {
     let first_session = first_session.to_owned();
-    let journal = turn_proofs::seal_of_journal(&root.run(&run.workflow_id).journal())?;
+    let journal = user_state::seal_of_journal(&root.run(&run.workflow_id).journal())?;
     let shown = serde_json::to_vec(&(&run.scope_dir, found, &journal));
     let checksum = checksum(shown.unwrap_or_default());
-    let seal = turn_proofs::find(&starter.state, root, &run.workflow_id)?;
+    let seal = user_state::find(&starter.state, root, &run.workflow_id)?;
     let differences = match &seal {
         Some(seal) => {
             let mut differences = seal.differences(&run.scope_dir, found);
@@ -95,7 +95,7 @@ fn journal_flaw(
     run: &Run,
     seal: Option<&RunSeal>,
 ) -> Result<Option<JournalFlaw>, Error> {
-    Ok(journal::flaw(&root.run(&run.workflow_id), seal, &state.key()?)?)
+    Ok(proven_journal::flaw(&root.run(&run.workflow_id), seal, &state.key()?)?)
 }
 
 /// Checks that the journal of a run that is over has not been changed.
@@ -103,7 +103,7 @@ fn journal_flaw(
 /// # Errors
 /// [`Error::NotConfirmed`].
 pub fn check_ended(state: &UserState, root: &RunsRoot, run: &Run) -> Result<(), Error> {
-    let seal = turn_proofs::find(state, root, &run.workflow_id)?;
+    let seal = user_state::find(state, root, &run.workflow_id)?;
     match journal_flaw(state, root, run, seal.as_ref())? {
         None => Ok(()),
         Some(flaw) => Err(Error::NotConfirmed {
@@ -124,12 +124,12 @@ pub(super) fn let_go(state: &UserState, root: &RunsRoot, run: &Run) -> Result<()
         Err(store::Error::Held { .. }) => return Ok(()),
         lock => lock?,
     };
-    let Some(seal) = turn_proofs::find(state, root, id)? else { return Ok(()) };
+    let Some(seal) = user_state::find(state, root, id)? else { return Ok(()) };
     if journal_flaw(state, root, run, Some(&seal))?.is_some() {
         return Ok(());
     }
-    let journal = Some(turn_proofs::seal_of_journal(&dir.journal())?);
-    Ok(turn_proofs::save(state, &RunSeal { journal, ..seal })?)
+    let journal = Some(user_state::seal_of_journal(&dir.journal())?);
+    Ok(user_state::save(state, &RunSeal { journal, ..seal })?)
 }
 
 /// Returns the privileged parts that a run would execute, a text each.

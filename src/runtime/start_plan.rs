@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 
 use super::checked_workflow::{CapturedWorkflow, CheckedWorkflow, StartTerms};
-use super::create::RunRequest;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::recording;
+use super::request::RunRequest;
 use super::trust::{self, RunStarter};
 use super::workflow::Workflow;
 use crate::domain::id::{RunId, StateKind, StateName};
 use crate::domain::model::ModelName;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::turn_options::TurnOptions;
-use crate::language::graph::read::GraphProfile;
+use crate::language::graph::profile::GraphProfile;
 use crate::language::prompt::step::step;
 use crate::language::prompt::widenings::MAX_SURVEYED_STATES;
 use crate::language::prompt::workflow_map::{

@@ -19,8 +19,9 @@ use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::manifest;
 use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
 use crate::language::prompt::step;
+use crate::language::source::WorkflowSource;
 use crate::language::source::checksum;
-use crate::language::source::{WorkflowSource, named_files, trusted_form, word_of};
+use crate::language::trusted_form::{named_files, trusted_form, word_of};
 use crate::store::trust::{
     self, ComparedContent, FolderTrust, TrustOrigin, TrustedFolder, trust_checksum,
 };
@@ -356,7 +357,7 @@ pub fn folder_name(path: &Path) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::language::position::SourcePlace;
+    use crate::language::source::SourcePlace;
 
     #[test]
     fn request_names_file_by_its_path_or_its_folder() {

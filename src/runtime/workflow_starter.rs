@@ -8,10 +8,11 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::create::{RunRequest, create};
+use super::create::create;
 use super::error::Error;
 use super::graphs::GraphSetup;
 use super::plugins::replace_own;
+use super::request::RunRequest;
 use super::root_capture::capture_root;
 use super::sharing;
 use super::trust::RunStarter;
@@ -20,23 +21,22 @@ use crate::domain::branch::{
     MAX_START_DEPTH, MAX_STARTED_RUNS, RunOrigin, StartedRun, WorkflowStart, budget_of_started,
     is_program_file, narrower,
 };
+use crate::domain::graph_execution::{INSTANCE_LABEL, STATE_LABEL};
 use crate::domain::id::{Folder, RunId, StateName};
 use crate::domain::privilege::StarterConsent;
-use crate::domain::program_execution::{INSTANCE_LABEL, STATE_LABEL};
 use crate::domain::sealed_terms::WorkflowPins;
 use crate::domain::settings::PlugIn;
 use crate::domain::settings::Settings;
 use crate::domain::turn::TurnId;
 use crate::engine::Engine;
-use crate::language::diagnostic::closest;
+use crate::language::hint::closest;
 use crate::language::prompt::step;
-use crate::runtime::local_executor::{ProgramStarter, RunLauncher, StartFailure};
+use crate::runtime::graphs::{ProgramStarter, RunLauncher, StartFailure};
 use crate::store;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot;
-use crate::store::snapshot::{RunView, load_view};
 use crate::store::user_state::UserState;
+use crate::store::view::{self, RunView, load_view};
 use crate::store::workflow::WorkflowDir;
 
 /// The starter of runs for the programs of a run.
@@ -153,8 +153,8 @@ impl WorkflowStarter {
     /// Refuses another run if too many that programs have started are being executed.
     fn refuse_too_many(&self) -> Result<Result<(), String>, store::Error> {
         let mut number = 0;
-        for id in snapshot::ids(&self.root)? {
-            let is_started = snapshot::is_held(&self.root, &id).unwrap_or_default()
+        for id in view::ids(&self.root)? {
+            let is_started = view::is_held(&self.root, &id).unwrap_or_default()
                 && load_view(&self.root, &id)
                     .is_ok_and(|view| view.run.settings.started_by.is_some());
             number += usize::from(is_started);

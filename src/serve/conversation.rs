@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::domain::printable::beginning;
+use crate::domain::tool_call::beginning;
 
 /// The most bytes of a text.
 const MAX_TEXT_BYTES: usize = 32 * 1024;

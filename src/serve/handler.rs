@@ -33,16 +33,16 @@ use crate::proof::ProofKey;
 use crate::serve::access::{AccessRules, RequestHead};
 use crate::serve::agent_feed::agents;
 use crate::serve::backend::{CommandBackend, CommandQuery};
-use crate::serve::feed::{FeedHub, FeedPosition, FeedSubject};
-use crate::serve::reply::PageReply;
-use crate::serve::routes::{PAGE, PageRoute, parameter};
+use crate::serve::feed::FeedPosition;
+use crate::serve::feed_hub::{FeedHub, FeedSubject};
+use crate::serve::routes::{PAGE, PageReply, PageRoute, parameter};
 use crate::serve::run_feed::LogRange;
-use crate::serve::{agent_feed, openapi, reply, run_feed};
+use crate::serve::{agent_feed, routes, run_feed};
 use crate::store;
 use crate::store::journal::JournalReader;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::record;
-use crate::store::snapshot::no_such_run;
+use crate::store::view::no_such_run;
 
 /// The most bytes of a request's body.
 const MAX_BODY_BYTES: usize = 1024 * 1024;
@@ -80,12 +80,12 @@ impl PageHandler {
         let (parts, body) = request.into_parts();
         let head = RequestHead::read(&parts.method, &parts.uri, &parts.headers);
         if let Err(refusal) = self.rules.check_source(&head) {
-            return reply::refused(refusal);
+            return routes::refused(refusal);
         }
         let query = parts.uri.query().map(str::to_owned);
         let route = match PageRoute::of(&parts.method, parts.uri.path()) {
             Ok(route) => route,
-            Err(failure) => return reply::no_route(failure),
+            Err(failure) => return routes::no_route(failure),
         };
         if route == PageRoute::Page
             && let Some(token) = parameter(query.as_deref(), "token")
@@ -95,7 +95,7 @@ impl PageHandler {
         if route.is_guarded()
             && let Err(refusal) = self.rules.check_key(&head, now())
         {
-            return reply::refused(refusal);
+            return routes::refused(refusal);
         }
         if let PageRoute::Action(name) = &route {
             return match whole(body).await {
@@ -111,18 +111,18 @@ impl PageHandler {
 
     fn enter(&self, token: &str) -> PageReply {
         if self.rules.is_token(token) {
-            reply::entry(&self.rules.cookie(now()))
+            routes::entry(&self.rules.cookie(now()))
         } else {
-            reply::asset(&PAGE)
+            routes::asset(&PAGE)
         }
     }
 
     async fn act(&self, name: String, body: Value) -> PageReply {
-        if let Err(misfit) = reply::check(&name, &body) {
-            return reply::misfit(&misfit);
+        if let Err(misfit) = routes::check(&name, &body) {
+            return routes::misfit(&misfit);
         }
         let backend = Arc::clone(&self.backend);
-        let act = move || reply::command(backend.act(&name, &body));
+        let act = move || routes::command(backend.act(&name, &body));
         tokio::task::spawn_blocking(act).await.unwrap_or_else(|_| failed())
     }
 
@@ -132,12 +132,12 @@ impl PageHandler {
         query: Option<&str>,
         position: Option<&FeedPosition>,
     ) -> PageReply {
-        let document = |query: &CommandQuery| reply::command(self.backend.document(query));
-        let feed = |subject: &FeedSubject| reply::feed(self.hub.read(subject, position));
+        let document = |query: &CommandQuery| routes::command(self.backend.document(query));
+        let feed = |subject: &FeedSubject| routes::feed(self.hub.read(subject, position));
         match route {
-            PageRoute::Page => reply::asset(&PAGE),
-            PageRoute::Asset(asset) => reply::asset(asset),
-            PageRoute::OpenApi => reply::json_text(openapi::DOCUMENT),
+            PageRoute::Page => routes::asset(&PAGE),
+            PageRoute::Asset(asset) => routes::asset(asset),
+            PageRoute::OpenApi => routes::json_text(routes::DOCUMENT),
             PageRoute::Runs => document(&CommandQuery::Runs {
                 offset: number(query, "offset"),
                 limit: limit(query),
@@ -175,9 +175,9 @@ impl PageHandler {
     ) -> PageReply {
         let dir = self.root.run(run);
         if !dir.path().is_dir() {
-            return reply::unread(&no_such_run(&self.root, run));
+            return routes::unread(&no_such_run(&self.root, run));
         }
-        reply::read(read(&dir))
+        routes::read(read(&dir))
     }
 }
 
@@ -203,11 +203,11 @@ fn refused_body(error: &BodyError) -> PageReply {
         BodyError::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
         BodyError::NoJson => (StatusCode::BAD_REQUEST, "the body is not valid JSON"),
     };
-    reply::error(status, message)
+    routes::error(status, message)
 }
 
 fn failed() -> PageReply {
-    reply::error(StatusCode::INTERNAL_SERVER_ERROR, "the request could not be carried out")
+    routes::error(StatusCode::INTERNAL_SERVER_ERROR, "the request could not be carried out")
 }
 
 /// Returns the position from which a stream continues: the header of a browser that comes back, else the parameter of a page

@@ -4,10 +4,18 @@
 //!
 //! The files of the page, which are within the program. They are written by hand: nothing builds them.
 
-use hyper::Method;
+use hyper::header::{HeaderName, HeaderValue};
+use hyper::{Method, Response, StatusCode, header};
+use serde::Serialize;
+use serde_json::{Value, json};
 
+use super::access::AccessRefusal;
+use super::backend::{CommandRefusal, RefusalKind};
+use super::feed_hub::FeedError;
+use super::reply_body::{EventStream, ReplyBody};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::turn::TurnId;
+use crate::store;
 
 /// Something that the server has or does.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -225,6 +233,240 @@ impl PageAsset {
     }
 }
 
+// Replies with the headers that each of them has. Pure.
+
+/// The policy for the page: its own files, and nothing else. No text can become a script or a part of the page.
+pub const CONTENT_POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+    connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; \
+    require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// The headers of every reply.
+const HEADERS: [(&str, &str); 7] = [
+    ("content-security-policy", CONTENT_POLICY),
+    ("x-content-type-options", "nosniff"),
+    ("x-frame-options", "DENY"),
+    ("referrer-policy", "no-referrer"),
+    ("cross-origin-opener-policy", "same-origin"),
+    ("cross-origin-resource-policy", "same-origin"),
+    ("cache-control", "no-store"),
+];
+
+/// A reply.
+pub type PageReply = Response<ReplyBody>;
+
+fn reply(status: StatusCode, kind: &'static str, body: ReplyBody) -> PageReply {
+    let mut reply = Response::new(body);
+    *reply.status_mut() = status;
+    let headers = reply.headers_mut();
+    for (name, value) in HEADERS {
+        headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
+    }
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    reply
+}
+
+/// Returns a file of the page.
+pub fn asset(asset: &'static PageAsset) -> PageReply {
+    reply(StatusCode::OK, asset.kind, ReplyBody::whole(asset.text))
+}
+
+/// Returns a value as JSON.
+pub fn json_of(value: &impl Serialize) -> PageReply {
+    json_with(StatusCode::OK, value)
+}
+
+/// Returns a document that is JSON already.
+pub fn json_text(text: &'static str) -> PageReply {
+    reply(StatusCode::OK, "application/json", ReplyBody::whole(text))
+}
+
+fn json_with(status: StatusCode, value: &impl Serialize) -> PageReply {
+    let text = serde_json::to_string(value).unwrap_or_default();
+    reply(status, "application/json", ReplyBody::whole(text))
+}
+
+/// Returns a stream of events.
+pub fn stream(stream: EventStream) -> PageReply {
+    reply(StatusCode::OK, "text/event-stream", ReplyBody::Stream(stream))
+}
+
+/// Sends a browser from the first address, which has the token, to the page, and gives it its cookie.
+pub fn entry(cookie: &str) -> PageReply {
+    let mut reply = reply(StatusCode::SEE_OTHER, "text/plain", ReplyBody::whole(""));
+    reply.headers_mut().insert(header::LOCATION, HeaderValue::from_static("/"));
+    if let Ok(mut cookie) = HeaderValue::from_str(cookie) {
+        cookie.set_sensitive(true);
+        reply.headers_mut().insert(header::SET_COOKIE, cookie);
+    }
+    reply
+}
+
+/// Returns an error as JSON.
+pub fn error(status: StatusCode, message: &str) -> PageReply {
+    json_with(status, &json!({ "error": message }))
+}
+
+/// Returns the reply to a request that is refused.
+pub fn refused(refusal: AccessRefusal) -> PageReply {
+    let status = match refusal {
+        AccessRefusal::NoKey => StatusCode::UNAUTHORIZED,
+        AccessRefusal::Host => StatusCode::MISDIRECTED_REQUEST,
+        AccessRefusal::Origin => StatusCode::FORBIDDEN,
+        AccessRefusal::ContentType => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+    };
+    error(status, &refusal.to_string())
+}
+
+/// Returns the reply to a request for nothing.
+pub fn no_route(failure: RouteError) -> PageReply {
+    let status = match failure {
+        RouteError::Unknown => StatusCode::NOT_FOUND,
+        RouteError::Method => StatusCode::METHOD_NOT_ALLOWED,
+    };
+    error(status, &failure.to_string())
+}
+
+/// Returns the reply for what a command answers.
+pub fn command(answer: Result<Value, CommandRefusal>) -> PageReply {
+    match answer {
+        Ok(value) => json_of(&value),
+        Err(refusal) => {
+            let status = match refusal.kind {
+                RefusalKind::Absent => StatusCode::NOT_FOUND,
+                RefusalKind::Refused => StatusCode::CONFLICT,
+                RefusalKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
+            };
+            let mut told = json!({ "error": refusal.message });
+            if let Some(field) = refusal.field {
+                told["field"] = json!(field);
+            }
+            json_with(status, &told)
+        }
+    }
+}
+
+/// Returns the reply to an action whose body does not fit.
+pub fn misfit(misfit: &BodyMisfit) -> PageReply {
+    let told = json!({ "error": misfit.to_string(), "field": misfit.field() });
+    json_with(StatusCode::BAD_REQUEST, &told)
+}
+
+/// Returns the reply for what was read of a run.
+pub fn read(answer: Result<impl Serialize, store::Error>) -> PageReply {
+    answer.map_or_else(|failure| unread(&failure), |value| json_of(&value))
+}
+
+/// Returns the reply for a stream.
+pub fn feed(answer: Result<EventStream, FeedError>) -> PageReply {
+    match answer {
+        Ok(events) => stream(events),
+        Err(FeedError::Store(failure)) => unread(&failure),
+        Err(failure @ (FeedError::TooMany | FeedError::Thread(_))) => {
+            error(StatusCode::SERVICE_UNAVAILABLE, &failure.to_string())
+        }
+    }
+}
+
+/// Returns the reply for a run that cannot be read.
+pub fn unread(failure: &store::Error) -> PageReply {
+    let status = match failure {
+        store::Error::NoSuchRun { .. } => StatusCode::NOT_FOUND,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    };
+    error(status, &failure.to_string())
+}
+
+// The check of an action's body against its description. Pure.
+
+/// The reason why a body does not fit its action.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BodyMisfit {
+    /// It is not an object.
+    #[error("the body of the action is not a JSON object")]
+    NoObject,
+    /// A field that the action needs is not there.
+    #[error("the body of the action has no `{0}`")]
+    Missing(String),
+    /// The action has no such field.
+    #[error("the action has no field `{field}`; it has {known}")]
+    Unknown {
+        /// The field.
+        field: String,
+        /// The fields that it has.
+        known: String,
+    },
+    /// A value is of another type.
+    #[error("`{field}` has to be of the type {wanted}")]
+    Type {
+        /// The field.
+        field: String,
+        /// The type.
+        wanted: String,
+    },
+}
+
+impl BodyMisfit {
+    /// Returns the field that does not fit; `None` if it is the whole body.
+    pub fn field(&self) -> Option<&str> {
+        match self {
+            Self::NoObject => None,
+            Self::Missing(field) | Self::Unknown { field, .. } | Self::Type { field, .. } => {
+                Some(field)
+            }
+        }
+    }
+}
+
+/// Checks the body of an action. An action that is not described has no rule.
+///
+/// # Errors
+/// [`BodyMisfit`], about the first field that does not fit.
+pub fn check(action: &str, body: &Value) -> Result<(), BodyMisfit> {
+    let document: Value = serde_json::from_str(DOCUMENT).unwrap_or_default();
+    let described = &document["paths"][format!("/api/actions/{action}")]["post"];
+    let schema = &described["requestBody"]["content"]["application/json"]["schema"];
+    let Some(fields) = schema["properties"].as_object() else { return Ok(()) };
+    let body = body.as_object().ok_or(BodyMisfit::NoObject)?;
+    for name in schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str) {
+        if body.get(name).is_none_or(Value::is_null) {
+            return Err(BodyMisfit::Missing(name.to_owned()));
+        }
+    }
+    for (name, value) in body {
+        let Some(field) = fields.get(name) else {
+            let known: Vec<&str> = fields.keys().map(String::as_str).collect();
+            return Err(BodyMisfit::Unknown { field: name.clone(), known: known.join(", ") });
+        };
+        check_type(name, field, value)?;
+    }
+    Ok(())
+}
+
+fn check_type(name: &str, described: &Value, value: &Value) -> Result<(), BodyMisfit> {
+    // A field that may be left out may also be `null`.
+    let types = described["type"].as_array().and_then(|types| types.first());
+    let wanted = types.unwrap_or(&described["type"]).as_str().unwrap_or_default();
+    let is_fitting = match value {
+        // As if the field were not there.
+        Value::Null => true,
+        Value::Bool(_) => wanted == "boolean",
+        Value::Number(_) => wanted == "number",
+        Value::String(_) => wanted == "string",
+        Value::Array(_) => wanted == "array",
+        Value::Object(_) => wanted == "object",
+    };
+    if is_fitting {
+        Ok(())
+    } else {
+        Err(BodyMisfit::Type { field: name.to_owned(), wanted: wanted.to_owned() })
+    }
+}
+
+// The description of the addresses, which tests compare with what the server does.
+
+/// The document, in version 3.1 of `OpenAPI`.
+pub const DOCUMENT: &str = include_str!("../../schema/openapi.json");
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -367,5 +609,124 @@ mod assets_tests {
                 assert!(PageAsset::named(name).is_some(), "{}: {line}", asset.name);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod reply_tests {
+    use super::*;
+
+    #[test]
+    fn every_reply_has_the_policy_and_is_not_kept() {
+        let replies = [
+            asset(&super::PAGE),
+            json_of(&json!([])),
+            entry("a=b"),
+            refused(AccessRefusal::NoKey),
+            no_route(RouteError::Unknown),
+        ];
+        for reply in replies {
+            let policy = reply.headers()["content-security-policy"].to_str().expect("text");
+            assert!(policy.starts_with("default-src 'none'; script-src 'self';"));
+            assert!(!policy.contains("unsafe"));
+            assert_eq!(reply.headers()["cache-control"], "no-store");
+            assert_eq!(reply.headers()["x-content-type-options"], "nosniff");
+        }
+    }
+
+    #[test]
+    fn browser_is_sent_away_from_the_token() {
+        let reply = entry("raymond-1=x; HttpOnly");
+        assert_eq!(reply.headers()["location"], "/");
+        assert_eq!(reply.headers()["set-cookie"], "raymond-1=x; HttpOnly");
+    }
+}
+
+#[cfg(test)]
+mod action_body_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn body_has_the_described_fields_and_no_others() {
+        let wrong = |action: &str, body: Value| check(action, &body).map_err(|why| why.to_string());
+        let whole = json!({ "run": "r", "node": "n", "text": "t", "agent": null });
+        assert_eq!(wrong("answer", whole), Ok(()));
+        assert_eq!(
+            wrong("answer", json!([])),
+            Err("the body of the action is not a JSON object".into())
+        );
+        let missing = Err("the body of the action has no `run`".to_owned());
+        assert_eq!(wrong("stop", json!({})), missing);
+        assert_eq!(wrong("stop", json!({ "run": null })), missing);
+        let unknown = Err("the action has no field `agnet`; it has run, agent, dry_run".to_owned());
+        assert_eq!(wrong("retry", json!({ "run": "r", "agnet": "main" })), unknown);
+        let number = Err("`dry_run` has to be of the type boolean".to_owned());
+        assert_eq!(wrong("retry", json!({ "run": "r", "dry_run": 1 })), number);
+        assert_eq!(
+            wrong("none", json!(1)),
+            Ok(()),
+            "the commands say that there is no such action"
+        );
+    }
+}
+
+#[cfg(test)]
+mod openapi_tests {
+    use std::collections::BTreeSet;
+
+    use hyper::Method;
+    use serde_json::Value;
+
+    use super::*;
+    use crate::serve::routes::PageRoute;
+
+    /// Returns an example of the path of each route; the compiler asks for a further one.
+    fn path_of(route: &PageRoute) -> &'static str {
+        match route {
+            PageRoute::Page => "/",
+            PageRoute::Asset(_) => "/assets/app.js",
+            PageRoute::OpenApi => "/api/openapi.json",
+            PageRoute::Runs => "/api/runs",
+            PageRoute::RunsFeed => "/api/events",
+            PageRoute::Questions => "/api/questions",
+            PageRoute::Workflows => "/api/workflows",
+            PageRoute::Run(_) => "/api/runs/{run}",
+            PageRoute::RunFeed(_) => "/api/runs/{run}/events",
+            PageRoute::Agents(_) => "/api/runs/{run}/agents",
+            PageRoute::Costs(_) => "/api/runs/{run}/costs",
+            PageRoute::CostTimes(_) => "/api/runs/{run}/cost-times",
+            PageRoute::Log(_) => "/api/runs/{run}/log",
+            PageRoute::Graph(_) => "/api/runs/{run}/graph",
+            PageRoute::Timeline(_) => "/api/runs/{run}/timeline",
+            PageRoute::Agent(..) => "/api/runs/{run}/agents/{agent}",
+            PageRoute::AgentFeed(..) => "/api/runs/{run}/agents/{agent}/events",
+            PageRoute::AgentDiff(..) => "/api/runs/{run}/agents/{agent}/diff",
+            PageRoute::Turn(..) => "/api/runs/{run}/agents/{agent}/turns/{step}/{turn}",
+            PageRoute::Action(_) => "/api/actions/answer",
+        }
+    }
+
+    #[test]
+    fn every_described_path_is_a_route_of_its_own() {
+        let document: Value = serde_json::from_str(DOCUMENT).expect("JSON");
+        let mut routes = BTreeSet::new();
+        for (path, operations) in document["paths"].as_object().expect("paths") {
+            for method in operations.as_object().expect("operations").keys() {
+                let method: Method = method.to_uppercase().parse().expect("a method");
+                let real = path.replace("{run}", "t").replace("{agent}", "main");
+                let real = real.replace("{step}", "1").replace("{turn}", "0");
+                let route = PageRoute::of(&method, &real).expect(path);
+                assert!(route.is_guarded(), "{path}");
+                match &route {
+                    PageRoute::Action(name) => assert!(path.ends_with(name.as_str()), "{path}"),
+                    route => assert_eq!(path_of(route), path),
+                }
+                routes.insert(path.clone());
+            }
+        }
+        // Each variant but the page, its files and the actions, which are ten.
+        assert_eq!(routes.len(), 17 + 10);
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use raymond::engine::Engine;
 use raymond::engine::connect::SharedCommand;
-use raymond::engine::host_mailbox::Withdrawal;
+use raymond::engine::shared_log::Withdrawal;
 
 use crate::postgres::network::Network;
 use crate::support::{

@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 
 use raymond::domain::host::{HostEpoch, HostName, HostReport};
 use raymond::domain::id::RunId;
-use raymond::engine::host_mailbox::{HostClaim, HostReply, HostRequest};
-use raymond::engine::shared_log::{LogLine, NewSharedRun, RunLease};
+use raymond::engine::shared_log::{
+    HostClaim, HostReply, HostRequest, LogLine, NewSharedRun, RunLease,
+};
 use raymond::engine::{Engine, EngineError};
 
 /// The time after which a wait fails. It is far longer than any wait of the tests on a busy machine.

@@ -9,7 +9,7 @@ use std::path::Path;
 
 use clap::CommandFactory;
 use raymond::cli::args::Cli;
-use raymond::domain::printable::{is_unprintable, printable_json};
+use raymond::domain::tool_call::{is_unprintable, printable_json};
 use regex::Regex;
 use serde_json::{Value, json};
 

@@ -21,7 +21,7 @@ use rustix::fs::{OFlags, fcntl_setfl};
 use tokio::io::{AsyncRead, AsyncReadExt};
 use tokio::time::{sleep, timeout};
 
-use crate::child::orphans::ProcessPurpose;
+use crate::child::subreaper::ProcessPurpose;
 use crate::child::{ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit};
 use crate::command::EnvironmentMarker;
 use crate::plugin_process::without_keys;

@@ -21,19 +21,20 @@ use rustix::process::{
 use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
+use self::subreaper::{ProcessPurpose, start_noted};
 use super::command::EnvironmentMarker;
 use super::registry;
 use super::registry::EnteredChild;
-use crate::child::orphans::{ProcessPurpose, start_noted};
 
 pub mod cgroup;
 pub mod orphans;
+pub mod subreaper;
 
 /// Ends all processes that a run has left, except plug-ins: those that bear its marker, and those that
 /// have removed it and became children of this process when their parents ended.
 pub async fn end_processes_of_run(marker: &EnvironmentMarker) {
     orphans::sweep(marker, |_| true).await;
-    orphans::end_all(marker).await;
+    subreaper::end_all(marker).await;
 }
 
 /// The parameters of a child that is started.

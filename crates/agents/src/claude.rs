@@ -31,7 +31,7 @@ use tokio::task::spawn_local;
 
 use crate::child::cgroup::RunGroups;
 use crate::command::{EnvironmentMarker, WorkflowFolders};
-use crate::follow::{FollowEnd, FollowTimeouts, StreamWatch, WriteWatches, follow};
+use crate::follow::{FollowEnd, FollowTimeouts, StreamWatch, follow};
 use crate::follow::{TurnNews, TurnNewsChannel, TurnNewsSenders};
 use crate::host::{self, MemoryProbe};
 use crate::pool::WorkerPool;
@@ -40,6 +40,7 @@ use crate::stream::StreamParser;
 use crate::transcript::TurnFiles;
 use crate::worker::{CancellationTokens, ProcessCounts, ShutdownMode, StopLevel, Worker};
 use crate::working_dirs::WorkingDirs;
+use crate::write_watch::WriteWatches;
 use raymond_model::approval::ApprovalRequest;
 use raymond_model::capacity;
 use raymond_model::claude_version::version_warning;

@@ -7,7 +7,9 @@
 //! its finished transcript. A process that serves further turns of its session gets them on a
 //! pipe; when that breaks it ends after its current turn.
 
+mod acquire;
 pub mod ancestry;
+pub mod attach;
 pub mod captured_output;
 pub mod child;
 pub mod classify;
@@ -26,9 +28,12 @@ pub mod registry;
 pub mod scripted_stream;
 pub mod session_recap;
 pub mod stream;
+mod sweep;
 pub mod tool_calls;
 pub mod transcript;
 pub mod turn_transcript;
 pub mod usage_limit;
 pub mod worker;
+pub mod worker_slot;
 pub mod working_dirs;
+pub mod write_watch;

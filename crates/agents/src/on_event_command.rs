@@ -19,7 +19,7 @@ use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
 use super::child::ProcessGroup;
-use crate::child::orphans::ProcessPurpose;
+use crate::child::subreaper::ProcessPurpose;
 use crate::child::{ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit};
 
 /// The number of calls that may wait.

@@ -13,7 +13,7 @@ use std::process::Stdio;
 use raymond_model::turn_options::{EnvValue, TurnOptions};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::child::orphans::ProcessPurpose;
+use super::child::subreaper::ProcessPurpose;
 use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
 use super::command::{EnvironmentMarker, locate};
 use crate::child::ProcessExit;

@@ -6,14 +6,14 @@
 //! The costs in it and in the lines after it count.
 //!
 //! All readers of the stream share `line` and `line_assembler`: [`StreamParser`] for the outcome of a turn,
-//! [`activity`] for the view of a running turn, and the [transcript](super::turn_transcript) of a finished turn.
+//! [`TurnActivity`] for the view of a running turn, and the [transcript](super::turn_transcript) of a finished turn.
 
 use std::collections::{HashMap, VecDeque};
 
 use raymond_model::id::MessageId;
-use raymond_model::printable::beginning;
 use raymond_model::refusal::subject;
 use raymond_model::time::Timestamp;
+use raymond_model::tool_call::beginning;
 use raymond_model::turn::TurnBoundary;
 use raymond_model::turn_options::BackgroundWork;
 use raymond_model::usage::{ProcessSpending, SpendingMeter};

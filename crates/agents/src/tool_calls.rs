@@ -6,8 +6,7 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 use memchr::{memmem, memrchr};
-use raymond_model::printable::beginning;
-use raymond_model::tool_call::{ToolCall, ToolKind, ToolOutcome};
+use raymond_model::tool_call::{ToolCall, ToolKind, ToolOutcome, beginning};
 use raymond_model::turn::TurnId;
 use raymond_store::plain_file;
 use serde_json::Value;

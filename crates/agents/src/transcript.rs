@@ -9,8 +9,8 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::follow::written_at;
 use super::stream::{LineTooLong, StreamParser};
+use super::write_watch::written_at;
 use crate::captured_output;
 use raymond_model::turn::TurnId;
 use raymond_model::turn::TurnOffset;

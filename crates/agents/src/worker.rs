@@ -28,16 +28,17 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use crate::child::cgroup::ProcessCgroup;
-use crate::child::orphans::{OrphanProcess, ProcessPurpose};
+use crate::child::orphans::OrphanProcess;
+use crate::child::subreaper::ProcessPurpose;
 use crate::child::{
-    ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit, ProcessGroup, orphans,
+    ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit, ProcessGroup, orphans, subreaper,
 };
 use crate::command::EnvironmentMarker;
 use crate::plugin_process::{ENGINE, FACTS_ENGINE};
-use crate::pool::WorkerSlot;
 use crate::stream::StreamParser;
 use crate::stream::background::BackgroundTasks;
 use crate::transcript::{OpenProcessFiles, ProcessFiles, StreamFollower};
+use crate::worker_slot::WorkerSlot;
 use crate::working_dirs::REPOSITORY;
 use crate::{captured_output, message, partial_message_removal};
 
@@ -302,7 +303,7 @@ impl Worker {
         }
         if self.may_leave_others || self.began.elapsed() > BRIEF_LIFETIME {
             orphans::sweep(marker, |process| process == self.files.name).await;
-            orphans::end_unclaimed(marker).await;
+            subreaper::end_unclaimed(marker).await;
         }
         remove_configs(&self.configs);
         point("rest.after");

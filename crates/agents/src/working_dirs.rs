@@ -17,7 +17,7 @@ use raymond_model::git_exchange::GitExchange;
 use raymond_model::host::HostEpoch;
 use raymond_model::id::AgentId;
 use raymond_model::json_mistake::placed_mistake;
-use raymond_model::worktree::{SnapshotOutcome, WorkingDir};
+use raymond_model::worktree_snapshot::{SnapshotOutcome, WorkingDir};
 use raymond_store::plain_file;
 use raymond_store::plain_file::{FileReplacement, sync_directory};
 use serde::{Deserialize, Serialize};

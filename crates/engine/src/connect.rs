@@ -17,8 +17,7 @@ use strum::{Display, EnumString, IntoStaticStr};
 use crate::EngineError;
 use raymond_model::id::RunId;
 
-use crate::host_mailbox::{HostMailbox, HostQuestions, HostRegistry};
-use crate::shared_log::{FactLog, RunLease, SharedLog};
+use crate::shared_log::{FactLog, HostMailbox, HostQuestions, HostRegistry, RunLease, SharedLog};
 
 /// An engine.
 pub trait Engine:

@@ -9,7 +9,6 @@
 
 pub mod connect;
 pub mod error;
-pub mod host_mailbox;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "restate")]

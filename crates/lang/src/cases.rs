@@ -15,8 +15,8 @@ pub use self::keys::{CasePermission, ExpectedStatus};
 use crate::cases::expectation::{FieldReader, below_the_case, items};
 use crate::cases::keys::{CASE, FACT, SETTINGS};
 use crate::keys::KeySpec;
-use crate::position::SourcePlace;
 use crate::replies::{FilePath, ScriptedReplies};
+use crate::source::SourcePlace;
 use crate::yaml::tree::YamlFileKind;
 use crate::yaml::{Error, YamlContent, YamlEntry, YamlValue, parse};
 

@@ -4,7 +4,7 @@
 
 use serde_json::Value;
 
-use super::diagnostic::for_unknown_key;
+use super::hint::for_unknown_key;
 use super::turn_options::{KEYS, OptionFault, canonical};
 use super::yaml::{YamlContent, YamlEntry, YamlValue};
 

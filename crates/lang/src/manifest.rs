@@ -21,12 +21,13 @@ use serde_json::Value;
 use super::source::WorkflowSource;
 use crate::keys::{KEYS_OF_STATES, unknown_keys};
 use crate::output::OrderedJson;
-use crate::position::SourcePlace;
-use crate::prompt::joins;
+use crate::prompt::forking;
+use crate::schema::shape;
+use crate::source::SourcePlace;
 use crate::turn_options::{OptionPlaces, WrittenOptions};
 use crate::yaml::tree::YamlFileKind;
 use crate::yaml::{Error, PlacedValue, YamlErrors, value};
-use crate::{plugins, schema, supervision, yaml};
+use crate::{plugins, yaml};
 
 /// The name of the file.
 pub const FILE: &str = "raymond.yaml";
@@ -101,33 +102,33 @@ listed_keys! {
     /// The keys as they are written.
     pub(crate) struct RawManifest {
         /// The name of the workflow.
-        name: Option<String> => schema::text,
+        name: Option<String> => shape::text,
         /// The purpose of the workflow.
-        description: Option<String> => schema::text,
+        description: Option<String> => shape::text,
         /// The file it begins with.
-        entry: Option<PlacedValue<String>> => schema::text,
+        entry: Option<PlacedValue<String>> => shape::text,
         /// The model of states that name none: opus, sonnet, haiku, or a full name.
-        model: Option<PlacedValue<String>> => schema::model,
+        model: Option<PlacedValue<String>> => shape::model,
         /// The spending limit of a run, in US dollars.
-        budget: Option<PlacedValue<String>> => schema::positive_dollars,
+        budget: Option<PlacedValue<String>> => shape::positive_dollars,
         /// The reaction to a used-up budget.
-        on_budget: Option<PlacedValue<String>> => || schema::one_of(ON_BUDGET.map(|(name, _)| name)),
+        on_budget: Option<PlacedValue<String>> => || shape::one_of(ON_BUDGET.map(|(name, _)| name)),
         /// The maximum number of turns that run at the same time, or auto.
-        max_procs: Option<PlacedValue<String>> => schema::max_procs,
+        max_procs: Option<PlacedValue<String>> => shape::max_procs,
         /// The maximum number of agents that one reply may fork.
-        max_fan_out: Option<PlacedValue<String>> => schema::count,
+        max_fan_out: Option<PlacedValue<String>> => shape::count,
         /// The head start of the first forked agent.
-        stagger: Option<PlacedValue<String>> => schema::duration,
+        stagger: Option<PlacedValue<String>> => shape::duration,
         /// The reaction to the account's usage limit.
-        on_limit: Option<PlacedValue<String>> => || schema::one_of(ON_LIMIT.map(|(name, _)| name)),
+        on_limit: Option<PlacedValue<String>> => || shape::one_of(ON_LIMIT.map(|(name, _)| name)),
         /// The form of an answer, which belongs into the frontmatter of a state and is refused here.
-        output: Option<PlacedValue<OrderedJson>> => schema::refused,
+        output: Option<PlacedValue<OrderedJson>> => shape::refused,
         /// The supervision of the workflow's agents.
-        supervision: Option<supervision::RawSupervision> => supervision::RawSupervision::shape,
+        supervision: Option<plugins::RawSupervision> => plugins::RawSupervision::shape,
         /// The actions that Claude Code may take without asking.
-        permission_mode: Option<PlacedValue<String>> => || schema::one_of(MODES),
+        permission_mode: Option<PlacedValue<String>> => || shape::one_of(MODES),
         /// Further arguments for Claude Code.
-        claude_args: Option<Vec<PlacedValue<String>>> => || schema::list(schema::text()),
+        claude_args: Option<Vec<PlacedValue<String>>> => || shape::list(shape::text()),
         /// The programs that are started as plug-ins.
         plugins: Option<Vec<PlacedValue<plugins::RawPlugIn>>> => plugins::list_shape,
         /// The values that a tag of another folder has to enter this one with.
@@ -135,7 +136,7 @@ listed_keys! {
         /// The names of the values that the result gives to the caller in another folder.
         outputs: Option<Vec<PlacedValue<String>>> => outputs_shape,
         /// True if the workflows in the folders below may enter each other.
-        root: Option<bool> => schema::boolean,
+        root: Option<bool> => shape::boolean,
     }
 }
 
@@ -185,7 +186,7 @@ pub fn examine(text: &str) -> ExaminedManifest {
     }
     let place = raw.entry.as_ref().map(|entry| entry.at);
     let place_of_model = raw.model.as_ref().map(|model| model.at);
-    let supervision = raw.supervision.map(supervision::RawSupervision::read).transpose();
+    let supervision = raw.supervision.map(plugins::RawSupervision::read).transpose();
     let mode = raw.permission_mode;
     let mut written = WrittenOptions::of(&root);
     // The mode of a run has its own key, whose mistakes are reported below.
@@ -199,13 +200,13 @@ pub fn examine(text: &str) -> ExaminedManifest {
         model: errors.keep(value(raw.model, model)).flatten(),
         budget: errors.keep(value(raw.budget, budget)).flatten(),
         on_budget: errors
-            .keep(value(raw.on_budget, |name| supervision::by_name(name, &ON_BUDGET)))
+            .keep(value(raw.on_budget, |name| plugins::by_name(name, &ON_BUDGET)))
             .flatten(),
         max_procs: errors.keep(value(raw.max_procs, max_procs)).flatten(),
-        max_fan_out: errors.keep(value(raw.max_fan_out, joins::count)).flatten(),
+        max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
         stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
         on_limit: errors
-            .keep(value(raw.on_limit, |name| supervision::by_name(name, &ON_LIMIT)))
+            .keep(value(raw.on_limit, |name| plugins::by_name(name, &ON_LIMIT)))
             .flatten(),
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
         options: written.options,
@@ -341,24 +342,24 @@ listed_keys! {
     #[serde(deny_unknown_fields)]
     pub struct RawFolderInput {
         /// The attribute of the tag that enters the folder, and the placeholder.
-        name: PlacedValue<String> => schema::text,
+        name: PlacedValue<String> => shape::text,
         /// The meaning of the value.
-        description: Option<String> => schema::text,
+        description: Option<String> => shape::text,
         /// False if the value may be left out; without a default it is required.
-        required: Option<PlacedValue<bool>> => schema::boolean,
+        required: Option<PlacedValue<bool>> => shape::boolean,
         /// The value if the tag leaves it out.
-        default: Option<String> => schema::text,
+        default: Option<String> => shape::text,
     }
 }
 
 /// Returns the list of inputs as JSON Schema.
 pub(super) fn inputs_shape() -> Value {
-    schema::list(schema::strict_mapping(RawFolderInput::KEYS, &["name"]))
+    shape::list(shape::strict_mapping(RawFolderInput::KEYS, &["name"]))
 }
 
 /// Returns the list of outputs as JSON Schema.
 pub(super) fn outputs_shape() -> Value {
-    schema::list(schema::text())
+    shape::list(shape::text())
 }
 
 /// Reads the inputs.

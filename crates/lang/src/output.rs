@@ -26,8 +26,7 @@ use raymond_model::transition::{Transition, Variables};
 use serde_json::{Number, Value};
 
 pub use self::schema::{OrderedJson, OutputSchema, SchemaField};
-use super::position::SourcePlace;
-use super::source::WorkflowSource;
+use super::source::{SourcePlace, WorkflowSource};
 use super::yaml;
 use super::yaml::tree::YamlFileKind;
 pub use crate::output::schema::RuleGaps;

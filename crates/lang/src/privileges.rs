@@ -11,20 +11,22 @@ use raymond_model::privilege::Privilege;
 use raymond_model::settings::PlugIn;
 use raymond_model::widening::PermissionCeiling;
 
-use super::graph::read::{GraphProfile, read};
+use super::graph::profile::GraphProfile;
+use super::graph::read::read;
 use super::graph::vocabulary::GraphVocabulary;
-use super::position::SourcePlace;
 use super::prompt::widenings::{FoundWidening, in_graph, in_options, in_program};
 use super::prompt::workflow_map::FolderPrompt;
+use super::source::SourcePlace;
 use super::{manifest, program};
 use crate::graph::agents::acts;
 use crate::graph::checked_graph::{
     ActionKind, ConditionTest, Graph, GraphCondition, GraphNode, OperationTemplate,
 };
-use crate::program::checked_program::{InstructionKind, Program, ProgramCommand, RunRepetition};
-use crate::program::walk::instructions;
-use crate::prompt::first_state::STARTS;
+use crate::program::checked_program::{
+    InstructionKind, Program, ProgramCommand, RunRepetition, instructions,
+};
 use crate::prompt::frontmatter;
+use crate::prompt::scopes::STARTS;
 use crate::yaml::tree::{YamlFileKind, parse};
 use crate::yaml::{YamlContent, YamlValue};
 

@@ -15,13 +15,14 @@ use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, de};
 use serde_json::{Value, json};
 
-use crate::diagnostic::closest;
+use crate::hint::closest;
 use crate::manifest::dollars;
-use crate::position::SourcePlace;
+use crate::schema::shape;
+use crate::source::SourcePlace;
 use crate::text_pattern::TextPattern;
+use crate::yaml;
 use crate::yaml::tree::YamlFileKind;
 use crate::yaml::{YamlContent, YamlErrors, YamlValue, tree};
-use crate::{schema, yaml};
 
 /// The file in the scope that holds them.
 pub const FILE: &str = "replies.yaml";
@@ -365,40 +366,40 @@ listed_keys! {
     #[serde(deny_unknown_fields)]
     struct DetailedReply {
         /// The text, with placeholders as in the state's prompt.
-        reply: Option<String> => schema::text,
+        reply: Option<String> => shape::text,
         /// The failure of the turn instead of an answer.
         fail: Option<WrittenFault> => fault_shape,
         /// The time after which the usage limit resets; with `fail: limit`.
-        resets: Option<WrittenTime> => schema::duration,
+        resets: Option<WrittenTime> => shape::duration,
         /// The stated cost, in US dollars.
         cost: Option<WrittenCost> => || json!({ "type": ["number", "string"], "minimum": 0 }),
         /// The time that the turn takes.
-        delay: Option<WrittenTime> => schema::duration,
+        delay: Option<WrittenTime> => shape::duration,
         /// True if the reply serves all later turns too.
-        repeat: Option<bool> => schema::boolean,
+        repeat: Option<bool> => shape::boolean,
         /// A text, or an expression as /…/, that the prompt has to have in it.
-        r#match: Option<TextPattern> => schema::text,
+        r#match: Option<TextPattern> => shape::text,
         /// The agent that the reply serves alone, such as main.2.
         agent: Option<AgentId> => || json!({ "type": "string", "pattern": r"^main(\.[0-9]+)*$" }),
         /// Files that the turn writes below the agent's working directory, each with its text; placeholders in it are
         /// filled.
         files: Option<BTreeMap<FilePath, String>> => || json!({
             "type": "object",
-            "additionalProperties": schema::text(),
+            "additionalProperties": shape::text(),
         }),
         /// Files that the turn removes.
-        delete: Option<Vec<FilePath>> => || schema::list(json!({ "type": "string" })),
+        delete: Option<Vec<FilePath>> => || shape::list(json!({ "type": "string" })),
     }
 }
 
 fn fault_shape() -> Value {
     let known: Vec<String> = FaultKind::ALL.iter().map(ToString::to_string).collect();
-    schema::one_of(known.iter().map(String::as_str))
+    shape::one_of(known.iter().map(String::as_str))
 }
 
 /// Returns a reply as JSON Schema.
 fn reply_shape() -> Value {
-    let mut detailed = schema::mapping(DetailedReply::KEYS, &[]);
+    let mut detailed = shape::mapping(DetailedReply::KEYS, &[]);
     detailed["anyOf"] = json!([{ "required": ["reply"] }, { "required": ["fail"] }]);
     json!({ "anyOf": [{ "type": "string" }, detailed] })
 }
@@ -466,7 +467,7 @@ impl<'de> Visitor<'de> for ReplyVisitor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::position::SourcePlace;
+    use crate::source::SourcePlace;
     use raymond_model::cassette::FaultKind;
     use raymond_model::money::Usd;
 

@@ -18,7 +18,7 @@ use raymond_model::id::StateName;
 use raymond_model::policy::ReplyTags;
 use raymond_model::transition::{InvalidTransition, TagName, Transition};
 
-use crate::diagnostic::{closest_slip, is_slip};
+use crate::hint::{closest_slip, is_slip};
 
 /// The maximum number of tags of one reply that are read; later ones are ignored.
 pub const MAX_TAGS: usize = 100;

@@ -23,8 +23,8 @@ use raymond_model::model::ModelName;
 use raymond_model::turn_options::{EnvValue, PermissionMode, SettingSource, TurnOptions};
 use strum::VariantArray;
 
-use crate::diagnostic::{closest, is_slip};
-use crate::position::SourcePlace;
+use crate::hint::{closest, is_slip};
+use crate::source::SourcePlace;
 pub use crate::turn_options::files::embed_files;
 use crate::yaml;
 use crate::yaml::{YamlContent, YamlEntry, YamlValue};

@@ -12,7 +12,7 @@ use serde_json::{Map, Number, Value};
 pub use self::deserialize::PlacedValue;
 use self::deserialize::YamlDeserializer;
 use self::tree::{YamlFault, YamlFileKind};
-use super::position::SourcePlace;
+use super::source::SourcePlace;
 
 mod deserialize;
 pub(crate) mod tree;

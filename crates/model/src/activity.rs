@@ -9,10 +9,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::body_command::{BodyCommand, CommandId};
 use super::branch::{StartedRun, WorkflowStart};
 use super::fact::Fact;
+use super::id::AgentId;
 use super::operation::{Operation, OperationResult, RecoveryClass};
+use super::turn::TurnId;
 use crate::operation::ShellCommand;
 
 /// An activity that is performed for an agent outside the run.
@@ -27,7 +28,7 @@ pub enum Activity {
     Command(ShellCommand),
     /// Runs commands of the bodies of a `for-each` side by side, until one has ended.
     Commands(Vec<BodyCommand>),
-    /// Starts a program as a run of its own.
+    /// Starts a program as a separate run.
     StartWorkflow(WorkflowStart),
     /// Looks up the commits that later work in these directories is compared with: the branch's if there is one.
     Bases {
@@ -156,4 +157,35 @@ impl Activity {
             Self::Claim { .. } => "claim",
         }
     }
+}
+
+// The commands of the bodies of a `for-each`, which run side by side.
+
+/// The identity of a command within its agent. It is the same after a crash.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Serialize, Deserialize, JsonSchema)]
+pub struct CommandId {
+    /// The step of the agent whose record made the command due.
+    pub step: u64,
+    /// The number of the command among those of that record, from 1.
+    pub number: u32,
+}
+
+impl CommandId {
+    /// Returns the name under which the command is performed and noted. No turn and no other activity of the agent has
+    /// it: a program takes no turns, and its other activities have the number 0.
+    pub fn turn(self, agent: &AgentId) -> TurnId {
+        TurnId { agent: agent.clone(), step: self.step, turn: self.number }
+    }
+}
+
+/// A command of a body.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BodyCommand {
+    /// Its identity.
+    #[serde(flatten)]
+    pub id: CommandId,
+    /// The command.
+    #[serde(flatten)]
+    pub command: ShellCommand,
 }

@@ -2,10 +2,9 @@
 
 use super::agent::AgentSpec;
 use super::event::AdvancePosition;
-use super::graph_execution::PromptTask;
+use super::graph_execution::{PromptTask, RequestBody};
 use super::id::{Folder, SessionId};
 use super::join::Join;
-use super::program_execution::RequestBody;
 use super::question::Question;
 
 /// The advance of a graph or a program, as far as it came without the outside world.

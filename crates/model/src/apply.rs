@@ -21,26 +21,26 @@ use crate::apply::join::{
     question_timed_out, run_paused, run_resumed, turn_suspended,
 };
 use crate::apply::retry::{agents_retried, command_received, messages_taken, run_branched};
-use crate::apply::turns::{
-    agent_parked, transition_proposed, turn_failed, turn_held, turn_rejected,
-};
 use crate::approval::ApprovalVerdict;
 use crate::budget::{BudgetShare, EndedCall};
-use crate::event::{AgentFailed, Event, Record, RunStarted, StepFinished};
+use crate::event::{
+    AgentFailed, AgentParked, Event, Record, RunStarted, StepFinished, TransitionProposed,
+    TurnFailed, TurnHeld, TurnRejected,
+};
 use crate::fact::KnownFacts;
 use crate::host::PlacedAgent;
 use crate::id::{AgentId, InvalidName, MessageId, StateName, StepMode};
 use crate::money::Usd;
 use crate::refusal::{NAMED_PER_RUN, ToolRefusals};
 use crate::run::{AgentEnding, FinishedAgent, Run, RunStatus, SNAPSHOT_VERSION, UnbilledTurn};
+use crate::session::Session;
 use crate::time::Timestamp;
-use crate::transition::Transition;
+use crate::transition::{Transition, TransitionProposal};
 use crate::turn::{FailureCause, TurnId};
 
 mod advance;
 mod join;
 mod retry;
-mod turns;
 
 /// The reason an event cannot happen to a run.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -564,6 +564,78 @@ fn for_each_share(run: &mut Run, agent: &AgentId, change: impl Fn(&mut BudgetSha
             change(share);
         }
     }
+}
+
+// Turns that do not end a step: reminded, retried, held back, or passed to an evaluator.
+
+fn transition_proposed(
+    run: &mut Run,
+    event: &TransitionProposed,
+) -> Result<Vec<Effect>, ApplyError> {
+    let agent = due(run, &event.turn)?;
+    agent.count_turn(event.cost.amount);
+    agent.note_reply(event.message.clone());
+    agent.evaluate(TransitionProposal {
+        transition: event.transition.clone(),
+        implicit: event.implicit,
+        output: event.output.clone(),
+        evaluator: event.evaluator.clone(),
+        session: Session::fresh(event.new_session.clone()),
+    });
+    spend(run, &event.turn.agent, &event.state, event.cost.amount, EstimateUpdate::Yes);
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+fn turn_held(run: &mut Run, event: &TurnHeld) -> Result<Vec<Effect>, ApplyError> {
+    let agent = due(run, &event.turn)?;
+    let by = match event.reason.as_str() {
+        "" => event.by.clone(),
+        reason => format!("{}: {reason}", event.by),
+    };
+    agent.hold_for_plugin(by, event.until);
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+fn turn_rejected(run: &mut Run, event: &TurnRejected) -> Result<Vec<Effect>, ApplyError> {
+    let agent = due(run, &event.turn)?;
+    agent.count_turn(event.cost.amount);
+    agent.note_reply(event.message.clone());
+    agent.turn = agent.turn.saturating_add(1);
+    agent.reminders = agent.reminders.saturating_add(1);
+    agent.reminder = Some(event.reminder.clone());
+    spend(run, &event.turn.agent, &event.state, event.cost.amount, EstimateUpdate::Yes);
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+fn turn_failed(
+    run: &mut Run,
+    event: &TurnFailed,
+    at: Timestamp,
+) -> Result<Vec<Effect>, ApplyError> {
+    let own = run.settings.supervision.period_ms;
+    let agent = due(run, &event.turn)?;
+    agent.count_cost(event.cost.amount);
+    if let Some(session) = &event.session {
+        if event.cause == FailureCause::SessionLost {
+            agent.lose_session();
+        }
+        agent.retry_turn(session.clone());
+    }
+    agent.back_off(event.not_before);
+    agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
+    agent.note_failure(event.cause);
+    if event.counts {
+        agent.restarts.push(at);
+    }
+    let estimate = EstimateUpdate::of_failed_turn(event.cost.estimated, event.cost.amount);
+    spend(run, &event.turn.agent, &event.state, event.cost.amount, estimate);
+    Ok(vec![Effect::Proceed(event.turn.agent.clone())])
+}
+
+fn agent_parked(run: &mut Run, event: &AgentParked) -> Result<Vec<Effect>, ApplyError> {
+    let agent = due(run, &event.turn)?;
+    agent.park(event.reason.clone());
+    Ok(Vec::new())
 }
 
 #[cfg(test)]

@@ -10,13 +10,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::agent::Agent;
 use super::fact::{Fact, FactChange, KnownFacts};
-use super::id::{AgentId, InvalidName, RunId, SessionId, StateName, StepMode};
+use super::id::{AgentId, InvalidName, RunId, SessionId, StateName};
 use super::money::Usd;
 use super::privilege::RunPermission;
-use super::run::Run;
-use super::session::SessionOrigin;
 use super::transition::Variables;
 use super::turn_options::PermissionMode;
 
@@ -120,35 +117,6 @@ impl BranchOrigin {
             |own: &HiddenChange| own.is_of(&fact.label, &fact.key) && own.gone == Some(fact.seq);
         self.hidden.iter().any(is_kept)
     }
-}
-
-// The agents of a run that branches off, each with its own sessions.
-
-/// Returns the sessions of the agents of a branch.
-pub fn branched_agents(
-    run: &Run,
-    mut new_session: impl FnMut() -> SessionId,
-) -> Vec<BranchedAgent> {
-    let mut own = |agent: &Agent| BranchedAgent {
-        agent: agent.id.clone(),
-        sessions: (0..=agent.stack.len()).map(|_| new_session()).collect(),
-    };
-    run.agents.values().map(&mut own).collect()
-}
-
-/// Returns the sessions that turns of a branch copy, each with its agent.
-pub fn copied_sessions(run: &Run) -> impl Iterator<Item = (&AgentId, &SessionId)> {
-    run.agents.unordered().flat_map(|agent| {
-        let asks =
-            agent.mailbox().is_some() || agent.current_state.steps() == Some(StepMode::Asked);
-        let own = asks.then_some(&agent.session.origin);
-        let returns = agent.stack.iter().filter_map(|frame| frame.unbegun.as_ref());
-        own.into_iter().chain(returns).filter_map(|origin| match origin {
-            SessionOrigin::Fresh | SessionOrigin::Rebuilt => None,
-            SessionOrigin::Resumed => Some((&agent.id, &agent.session.id)),
-            SessionOrigin::Branch { from, .. } => Some((&agent.id, from)),
-        })
-    })
 }
 
 // The origin of a run that a program of another run has started.

@@ -24,18 +24,15 @@
 //!
 //! The turns that run, as a check of the budget looks at them.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::agent_status::{AgentStatus, WaitReason};
-use super::run::Run;
 use crate::agent::Agent;
+use crate::agents::LiveAgents;
 use crate::id::{AgentId, StateName};
 use crate::join::UnjoinedChildren;
 use crate::money::Usd;
-use crate::run::LiveAgents;
 
 /// The limit and the spending of an agent and all it forks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,6 +178,167 @@ impl Budget<'_> {
     /// Returns whether the run's budget is spent, so that no turn may start.
     pub fn is_empty(&self) -> bool {
         self.limit.is_some_and(|limit| self.spent >= limit)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    fn state(name: &str) -> StateName {
+        StateName::parse(name).expect("a state")
+    }
+
+    fn known(costs: &[(&str, f64)]) -> BTreeMap<StateName, Usd> {
+        costs.iter().map(|(name, cost)| (state(name), Usd::from_dollars(*cost))).collect()
+    }
+
+    static NO_SHARES: BTreeMap<AgentId, BudgetShare> = BTreeMap::new();
+    static NOTHING: BTreeMap<StateName, Usd> = BTreeMap::new();
+    /// No limit, and nothing spent.
+    pub(crate) const UNLIMITED: Budget<'static> = Budget {
+        spent: Usd::ZERO,
+        limit: None,
+        max_turn_costs: &NOTHING,
+        shares: &NO_SHARES,
+        calls: OpenCalls::NONE,
+    };
+
+    /// Returns whether a turn in W.md may start beside `beside` others there, and the given further ones.
+    fn affords(
+        spent: f64,
+        limit: f64,
+        costs: &[(&str, f64)],
+        beside: usize,
+        further: &[&str],
+    ) -> bool {
+        let known = known(costs);
+        let budget = Budget {
+            spent: Usd::from_dollars(spent),
+            limit: Some(Usd::from_dollars(limit)),
+            max_turn_costs: &known,
+            ..UNLIMITED
+        };
+        let mut running = vec![state("W.md"); beside];
+        running.extend(further.iter().map(|name| state(name)));
+        let main = AgentId::main();
+        let running = running.iter().map(|state| (&main, state));
+        budget.check((&main, &state("W.md")), &running) == BudgetCheck::Enough
+    }
+
+    #[test]
+    fn unlimited_budget_affords_every_turn() {
+        let known = BTreeMap::new();
+        let spent = Usd::from_dollars(1e6);
+        let budget = Budget { spent, max_turn_costs: &known, ..UNLIMITED };
+        let (main, worker) = (AgentId::main(), state("W.md"));
+        let running = std::iter::repeat_n((&main, &worker), 1000);
+        assert_eq!(budget.check((&main, &worker), &running), BudgetCheck::Enough);
+        assert!(!budget.is_empty());
+    }
+
+    #[test]
+    fn turn_of_unknown_cost_waits_for_running_turn_of_unknown_cost() {
+        assert!(affords(0.0, 1.0, &[], 0, &[]));
+        assert!(!affords(0.0, 1.0, &[], 1, &[]));
+        assert!(!affords(0.0, 1.0, &[], 0, &["OTHER.md"]));
+        assert!(affords(0.0, 1.0, &[("OTHER.md", 0.1)], 0, &["OTHER.md"]));
+        assert!(affords(0.0, 1.0, &[("W.md", 0.0)], 99, &[]));
+    }
+
+    #[test]
+    fn cheap_turns_of_other_states_do_not_lower_estimate() {
+        let costs = [("START.md", 0.001)];
+        assert!(affords(0.016, 1.0, &costs, 0, &["START.md"]));
+        assert!(!affords(0.016, 1.0, &costs, 1, &["START.md"]), "the second of an unknown kind");
+        let costs = [("START.md", 0.001), ("W.md", 2.0)];
+        assert!(
+            !affords(0.016, 1.0, &costs, 0, &["START.md"]),
+            "the first is known to be too dear"
+        );
+    }
+
+    #[test]
+    fn running_turns_reserve_max_turn_cost_of_their_state() {
+        assert!(affords(0.02, 0.10, &[("W.md", 0.02)], 3, &[]));
+        assert!(!affords(0.02, 0.10, &[("W.md", 0.02)], 4, &[]));
+    }
+
+    #[test]
+    fn spent_budget_affords_no_turn() {
+        assert!(!affords(0.10, 0.10, &[("W.md", 0.01)], 0, &[]));
+        assert!(!affords(0.0, 0.0, &[], 0, &[]));
+    }
+
+    #[test]
+    fn sole_turn_may_exceed_remaining_budget() {
+        assert!(affords(0.095, 0.10, &[("W.md", 0.02)], 0, &[]));
+        assert!(!affords(0.095, 0.10, &[("W.md", 0.02)], 1, &[]));
+    }
+
+    #[test]
+    fn budget_share_limits_only_agent_and_its_descendants() {
+        let id = |text: &str| AgentId::parse(text).expect("an agent");
+        let usd = Usd::from_dollars;
+        let known = known(&[("W.md", 0.2)]);
+        let share =
+            |limit, spent| BudgetShare { limit_usd: usd(limit), spent_usd: usd(spent), live: 1 };
+        let shares: BTreeMap<AgentId, BudgetShare> =
+            [(id("main.1"), share(0.5, 0.1)), (id("main.2"), share(0.3, 0.3))].into();
+        let budget =
+            Budget { spent: usd(0.4), max_turn_costs: &known, shares: &shares, ..UNLIMITED };
+        let worker = state("W.md");
+        let means = |agent: &str, running: &[&str]| {
+            let running: Vec<AgentId> = running.iter().map(|agent| id(agent)).collect();
+            budget.check((&id(agent), &worker), &running.iter().map(|agent| (agent, &worker)))
+        };
+        let of = |agent: &str| BudgetScope::Share(id(agent));
+        assert_eq!(means("main.1.4", &["main.1"]), BudgetCheck::Enough);
+        assert_eq!(means("main.1.4", &["main.1", "main.1.2"]), BudgetCheck::Reserved(of("main.1")));
+        assert_eq!(means("main.1.4", &["main.10", "main", "main.2"]), BudgetCheck::Enough);
+        assert_eq!(means("main.2.1.1", &[]), BudgetCheck::Spent(of("main.2")));
+        assert_eq!(means("main.20", &[]), BudgetCheck::Enough);
+    }
+
+    #[test]
+    fn spent_run_budget_blocks_agent_with_remaining_share() {
+        let (known, worker) = (known(&[("W.md", 0.2)]), state("W.md"));
+        let limit = Usd::from_dollars(1.0);
+        let shares =
+            [(AgentId::main(), BudgetShare { limit_usd: limit, spent_usd: Usd::ZERO, live: 1 })]
+                .into();
+        let budget = Budget {
+            spent: limit,
+            limit: Some(limit),
+            max_turn_costs: &known,
+            shares: &shares,
+            ..UNLIMITED
+        };
+        let means = budget.check((&AgentId::main(), &worker), &std::iter::empty());
+        assert_eq!(means, BudgetCheck::Spent(BudgetScope::Run));
+    }
+
+    #[test]
+    fn process_limit_is_twice_remaining_or_remaining_plus_one_turn() {
+        let (known, worker) = (known(&[("W.md", 0.5)]), state("W.md"));
+        let usd = Usd::from_dollars;
+        let main = AgentId::main();
+        let most = |spent, shares: &BTreeMap<AgentId, BudgetShare>| {
+            Budget {
+                spent: usd(spent),
+                limit: Some(usd(2.0)),
+                max_turn_costs: &known,
+                shares,
+                ..UNLIMITED
+            }
+            .process_limit(&main, &worker)
+        };
+        assert_eq!(most(0.0, &NO_SHARES), Some(usd(4.0)));
+        assert_eq!(most(1.9, &NO_SHARES), Some(usd(0.6)));
+        let share = BudgetShare { limit_usd: usd(1.0), spent_usd: usd(0.4), live: 1 };
+        assert_eq!(most(0.0, &[(main.clone(), share)].into()), Some(usd(1.2)));
+        let free = Budget { spent: usd(9.0), max_turn_costs: &known, ..UNLIMITED };
+        assert_eq!(free.process_limit(&main, &worker), None);
     }
 }
 
@@ -396,216 +554,6 @@ impl LiveBudget {
     pub fn settle(&mut self, part: LivePart, cost: Option<Usd>) {
         self.reserved = self.reserved.saturating_sub(part.0);
         self.spent += cost.unwrap_or(part.0);
-    }
-}
-
-// Finds the agents that wait for money which running turns have reserved.
-
-/// A check of the budget for the next turn of each agent, beside the running turns.
-///
-/// Without shares and calls with a budget the answer is the same for all agents in a state, and is computed once.
-#[derive(Debug)]
-pub struct BudgetShortage<'run> {
-    run: &'run Run,
-    running: Vec<RunningTurn<'run>>,
-    by_state: RefCell<HashMap<StateName, bool>>,
-}
-
-impl<'run> BudgetShortage<'run> {
-    /// Creates the check for a run in which turns of these agents run.
-    pub fn of(run: &'run Run, running: impl IntoIterator<Item = &'run Agent>) -> Self {
-        let spends = |agent: &&Agent| agent.open_approvals().next().is_none();
-        let running = running.into_iter().filter(spends);
-        let running = running.map(|agent| (&agent.id, agent.prompt())).collect();
-        Self { run, running, by_state: RefCell::default() }
-    }
-
-    /// Returns a status that says so, if an agent waits for money and not for a free process.
-    pub fn refine(&self, agent: &Agent, status: AgentStatus) -> AgentStatus {
-        match status {
-            AgentStatus::Waiting(WaitReason::Permit) if self.applies_to(agent) => {
-                AgentStatus::Waiting(WaitReason::Budget)
-            }
-            status => status,
-        }
-    }
-
-    /// Returns whether the budget lacks money for the agent's next turn.
-    pub fn applies_to(&self, agent: &Agent) -> bool {
-        let check = || {
-            let running = self.running.iter().copied();
-            self.run.budget().check((&agent.id, agent.prompt()), &running) != BudgetCheck::Enough
-        };
-        let is_shared =
-            !self.run.shares.is_empty() || self.run.budget().calls.has_around(&agent.id);
-        match (self.run.settings.budget_usd, is_shared) {
-            (None, false) => false,
-            (Some(_), false) => {
-                *self.by_state.borrow_mut().entry(agent.prompt().clone()).or_insert_with(check)
-            }
-            (_, true) => check(),
-        }
-    }
-}
-
-#[cfg(test)]
-pub(crate) mod tests {
-    use super::*;
-
-    fn state(name: &str) -> StateName {
-        StateName::parse(name).expect("a state")
-    }
-
-    fn known(costs: &[(&str, f64)]) -> BTreeMap<StateName, Usd> {
-        costs.iter().map(|(name, cost)| (state(name), Usd::from_dollars(*cost))).collect()
-    }
-
-    static NO_SHARES: BTreeMap<AgentId, BudgetShare> = BTreeMap::new();
-    static NOTHING: BTreeMap<StateName, Usd> = BTreeMap::new();
-    /// No limit, and nothing spent.
-    pub(crate) const UNLIMITED: Budget<'static> = Budget {
-        spent: Usd::ZERO,
-        limit: None,
-        max_turn_costs: &NOTHING,
-        shares: &NO_SHARES,
-        calls: OpenCalls::NONE,
-    };
-
-    /// Returns whether a turn in W.md may start beside `beside` others there, and the given further ones.
-    fn affords(
-        spent: f64,
-        limit: f64,
-        costs: &[(&str, f64)],
-        beside: usize,
-        further: &[&str],
-    ) -> bool {
-        let known = known(costs);
-        let budget = Budget {
-            spent: Usd::from_dollars(spent),
-            limit: Some(Usd::from_dollars(limit)),
-            max_turn_costs: &known,
-            ..UNLIMITED
-        };
-        let mut running = vec![state("W.md"); beside];
-        running.extend(further.iter().map(|name| state(name)));
-        let main = AgentId::main();
-        let running = running.iter().map(|state| (&main, state));
-        budget.check((&main, &state("W.md")), &running) == BudgetCheck::Enough
-    }
-
-    #[test]
-    fn unlimited_budget_affords_every_turn() {
-        let known = BTreeMap::new();
-        let spent = Usd::from_dollars(1e6);
-        let budget = Budget { spent, max_turn_costs: &known, ..UNLIMITED };
-        let (main, worker) = (AgentId::main(), state("W.md"));
-        let running = std::iter::repeat_n((&main, &worker), 1000);
-        assert_eq!(budget.check((&main, &worker), &running), BudgetCheck::Enough);
-        assert!(!budget.is_empty());
-    }
-
-    #[test]
-    fn turn_of_unknown_cost_waits_for_running_turn_of_unknown_cost() {
-        assert!(affords(0.0, 1.0, &[], 0, &[]));
-        assert!(!affords(0.0, 1.0, &[], 1, &[]));
-        assert!(!affords(0.0, 1.0, &[], 0, &["OTHER.md"]));
-        assert!(affords(0.0, 1.0, &[("OTHER.md", 0.1)], 0, &["OTHER.md"]));
-        assert!(affords(0.0, 1.0, &[("W.md", 0.0)], 99, &[]));
-    }
-
-    #[test]
-    fn cheap_turns_of_other_states_do_not_lower_estimate() {
-        let costs = [("START.md", 0.001)];
-        assert!(affords(0.016, 1.0, &costs, 0, &["START.md"]));
-        assert!(!affords(0.016, 1.0, &costs, 1, &["START.md"]), "the second of an unknown kind");
-        let costs = [("START.md", 0.001), ("W.md", 2.0)];
-        assert!(
-            !affords(0.016, 1.0, &costs, 0, &["START.md"]),
-            "the first is known to be too dear"
-        );
-    }
-
-    #[test]
-    fn running_turns_reserve_max_turn_cost_of_their_state() {
-        assert!(affords(0.02, 0.10, &[("W.md", 0.02)], 3, &[]));
-        assert!(!affords(0.02, 0.10, &[("W.md", 0.02)], 4, &[]));
-    }
-
-    #[test]
-    fn spent_budget_affords_no_turn() {
-        assert!(!affords(0.10, 0.10, &[("W.md", 0.01)], 0, &[]));
-        assert!(!affords(0.0, 0.0, &[], 0, &[]));
-    }
-
-    #[test]
-    fn sole_turn_may_exceed_remaining_budget() {
-        assert!(affords(0.095, 0.10, &[("W.md", 0.02)], 0, &[]));
-        assert!(!affords(0.095, 0.10, &[("W.md", 0.02)], 1, &[]));
-    }
-
-    #[test]
-    fn budget_share_limits_only_agent_and_its_descendants() {
-        let id = |text: &str| AgentId::parse(text).expect("an agent");
-        let usd = Usd::from_dollars;
-        let known = known(&[("W.md", 0.2)]);
-        let share =
-            |limit, spent| BudgetShare { limit_usd: usd(limit), spent_usd: usd(spent), live: 1 };
-        let shares: BTreeMap<AgentId, BudgetShare> =
-            [(id("main.1"), share(0.5, 0.1)), (id("main.2"), share(0.3, 0.3))].into();
-        let budget =
-            Budget { spent: usd(0.4), max_turn_costs: &known, shares: &shares, ..UNLIMITED };
-        let worker = state("W.md");
-        let means = |agent: &str, running: &[&str]| {
-            let running: Vec<AgentId> = running.iter().map(|agent| id(agent)).collect();
-            budget.check((&id(agent), &worker), &running.iter().map(|agent| (agent, &worker)))
-        };
-        let of = |agent: &str| BudgetScope::Share(id(agent));
-        assert_eq!(means("main.1.4", &["main.1"]), BudgetCheck::Enough);
-        assert_eq!(means("main.1.4", &["main.1", "main.1.2"]), BudgetCheck::Reserved(of("main.1")));
-        assert_eq!(means("main.1.4", &["main.10", "main", "main.2"]), BudgetCheck::Enough);
-        assert_eq!(means("main.2.1.1", &[]), BudgetCheck::Spent(of("main.2")));
-        assert_eq!(means("main.20", &[]), BudgetCheck::Enough);
-    }
-
-    #[test]
-    fn spent_run_budget_blocks_agent_with_remaining_share() {
-        let (known, worker) = (known(&[("W.md", 0.2)]), state("W.md"));
-        let limit = Usd::from_dollars(1.0);
-        let shares =
-            [(AgentId::main(), BudgetShare { limit_usd: limit, spent_usd: Usd::ZERO, live: 1 })]
-                .into();
-        let budget = Budget {
-            spent: limit,
-            limit: Some(limit),
-            max_turn_costs: &known,
-            shares: &shares,
-            ..UNLIMITED
-        };
-        let means = budget.check((&AgentId::main(), &worker), &std::iter::empty());
-        assert_eq!(means, BudgetCheck::Spent(BudgetScope::Run));
-    }
-
-    #[test]
-    fn process_limit_is_twice_remaining_or_remaining_plus_one_turn() {
-        let (known, worker) = (known(&[("W.md", 0.5)]), state("W.md"));
-        let usd = Usd::from_dollars;
-        let main = AgentId::main();
-        let most = |spent, shares: &BTreeMap<AgentId, BudgetShare>| {
-            Budget {
-                spent: usd(spent),
-                limit: Some(usd(2.0)),
-                max_turn_costs: &known,
-                shares,
-                ..UNLIMITED
-            }
-            .process_limit(&main, &worker)
-        };
-        assert_eq!(most(0.0, &NO_SHARES), Some(usd(4.0)));
-        assert_eq!(most(1.9, &NO_SHARES), Some(usd(0.6)));
-        let share = BudgetShare { limit_usd: usd(1.0), spent_usd: usd(0.4), live: 1 };
-        assert_eq!(most(0.0, &[(main.clone(), share)].into()), Some(usd(1.2)));
-        let free = Budget { spent: usd(9.0), max_turn_costs: &known, ..UNLIMITED };
-        assert_eq!(free.process_limit(&main, &worker), None);
     }
 }
 

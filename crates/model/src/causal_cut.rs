@@ -25,7 +25,7 @@ use crate::event::{
     ProgramStarted, ProgramStatus, PromptEdit, QuestionAnswered, RoleRequested, RunCommand,
     StepFinished,
 };
-use crate::program_execution::ProgramSource;
+use crate::graph_execution::ProgramSource;
 use crate::settings::forked_count;
 use crate::transition::{TagName, Transition};
 

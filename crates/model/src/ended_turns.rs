@@ -7,11 +7,11 @@ use super::agent::Agent;
 use super::event::{AgentFailed, Event, Record};
 use super::id::{AgentId, Folder, StateName};
 use super::ledger::{ChargeKind, cost_of};
+use super::restart::without_exhaustion;
 use super::run::Run;
 use super::session::Session;
-use super::supervision::without_exhaustion;
 use super::turn::{FailureCause, TurnId};
-use super::worktree::WorkingDir;
+use super::worktree_snapshot::WorkingDir;
 use crate::turn::TurnCost;
 
 /// A turn that has ended.

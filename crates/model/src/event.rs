@@ -18,7 +18,6 @@ use serde::{Deserialize, Serialize};
 use crate::agent::{Agent, AgentOptions};
 use crate::approval::PendingApproval;
 use crate::branch::{BranchOrigin, BranchedAgent};
-use crate::evaluation::OverruledTransition;
 pub use crate::event::advance::{
     AdvancePosition, AdvanceView, AdvancedTo, AgentFailed, AgentParked, ApprovalAnswered,
     ApprovalAsked, FinishedTask, GraphAdvanced, GraphEntry, GraphProgress, JoinBegun, JoinFinished,
@@ -37,9 +36,9 @@ use crate::run::{PauseReason, Run};
 use crate::session::KeptSession;
 use crate::settings::{ForkGroup, Settings};
 use crate::time::Timestamp;
-use crate::transition::{Transition, Variables};
+use crate::transition::{OverruledTransition, Transition, Variables};
 use crate::turn::{TurnCost, TurnId};
-use crate::worktree::WorktreeSnapshot;
+use crate::worktree_snapshot::WorktreeSnapshot;
 
 mod advance;
 

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::activity::{Activity, ActivityOutcome};
-use super::body_command::CommandId;
+use super::activity::{Activity, ActivityOutcome, CommandId};
 use super::git_exchange::ExchangeDirection;
 use super::host::HostName;
 use super::id::{AgentId, RunId};
 use super::operation::Operation;
 use super::turn::{TurnId, TurnInput, TurnOutcome};
-use super::worktree::{SnapshotCommit, WorkingDir};
+use super::worktree_snapshot::{SnapshotCommit, WorkingDir};
 use crate::host::Home;
 use crate::turn::TurnTexts;
 

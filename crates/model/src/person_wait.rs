@@ -11,8 +11,8 @@ use strum::{IntoStaticStr, VariantNames};
 
 use crate::agent::{Agent, TurnHold};
 use crate::fact::Fact;
+use crate::graph_execution::{STATE_LABEL, is_ending};
 use crate::id::AgentId;
-use crate::program_execution::{STATE_LABEL, is_ending};
 use crate::run::{Run, RunStatus};
 use crate::time::Timestamp;
 

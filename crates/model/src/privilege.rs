@@ -15,8 +15,6 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use crate::graph_types::operation_facts;
-
 /// A kind of action that goes beyond a prompt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, IntoStaticStr)]
 #[strum(serialize_all = "snake_case")]
@@ -38,20 +36,6 @@ pub enum Privilege {
 }
 
 impl Privilege {
-    /// Returns the privilege that an operation takes, by its type. An unknown type counts as a type that runs commands.
-    pub fn of_operation_type(name: &str) -> Option<Self> {
-        operation_facts(name).map_or(Some(Self::Commands), |facts| facts.privilege)
-    }
-
-    /// Returns the privilege that an operation of this type takes if it is about this path, as it is written.
-    pub fn of_written_path(name: &str, path: &str) -> Option<Self> {
-        let path = Path::new(path);
-        // What is refused with trust, too, need not be trusted.
-        let needs = obeyed_name(path).is_some() && refused_name(path).is_none();
-        let changed = operation_facts(name)?.changes?;
-        (needs && changed.harmless.is_none()).then_some(Self::ToolFiles)
-    }
-
     /// Returns its name in JSON.
     pub fn name(self) -> &'static str {
         self.into()

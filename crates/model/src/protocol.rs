@@ -165,7 +165,7 @@ pub enum WireVerdict {
     },
     /// The tool call does not run.
     Deny {
-        /// The reason, which the agent is told.
+        /// The reason, which the agent gets.
         #[serde(default)]
         reason: String,
     },

@@ -2,29 +2,27 @@
 //!
 //! Serialized, it is the snapshot `state.json`.
 
-use std::collections::{BTreeMap, HashMap};
-use std::ops::Index;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use super::agent::Agent;
+use super::agents::LiveAgents;
 use super::approval::GrantedRule;
 use super::branch::BranchOrigin;
 use super::budget::{Budget, BudgetShare};
 use super::fact::KnownFacts;
+use super::graph_execution::{ProgramSource, ProgramWait};
 use super::id::{AgentId, Folder, RunId, StateName};
 use super::money::Usd;
-use super::observed_run::{ObservedEnding, ObservedRun};
-use super::printable::one_line;
-use super::program_execution::{ProgramSource, ProgramWait};
 use super::question::{Answer, Question};
 use super::refusal::ToolRefusals;
 use super::settings::Settings;
 use super::supervision::SupervisionPolicy;
 use super::time::Timestamp;
-use super::worktree::SnapshotOutcome;
+use super::worktree_snapshot::SnapshotOutcome;
 use crate::activity::Activity;
 use crate::budget::{EndedCall, OpenCalls};
 use crate::fact::{Fact, FactChange};
@@ -466,195 +464,6 @@ impl Run {
     }
 }
 
-// The live agents of a run, found by id at a cost that does not grow with their number.
-//
-// Every step looks its agent up several times. In a tree of ten thousand ids each lookup touches a dozen of them,
-// scattered over memory; here it touches one. The order is computed only where it is needed: for the state file,
-// and for a run that resumes.
-//
-// A copy shares the agents, so the run can go on while a snapshot of it is written. An agent that changes meanwhile is
-// copied then.
-
-/// The live agents.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct LiveAgents(HashMap<AgentId, Arc<Agent>>);
-
-impl LiveAgents {
-    /// Returns the agent with this id.
-    pub fn get(&self, id: &AgentId) -> Option<&Agent> {
-        self.0.get(id).map(Arc::as_ref)
-    }
-
-    /// Returns the agent with this id, to be changed.
-    pub(super) fn get_mut(&mut self, id: &AgentId) -> Option<&mut Agent> {
-        self.0.get_mut(id).map(Arc::make_mut)
-    }
-
-    /// Returns the agent whose id is this text.
-    pub fn named(&self, id: &str) -> Option<&Agent> {
-        self.0.get(id).map(Arc::as_ref)
-    }
-
-    /// Returns the agent whose id is this text, to be changed.
-    pub(super) fn named_mut(&mut self, id: &str) -> Option<&mut Agent> {
-        self.0.get_mut(id).map(Arc::make_mut)
-    }
-
-    /// Returns whether an agent with this id lives.
-    pub fn contains_key(&self, id: &AgentId) -> bool {
-        self.0.contains_key(id)
-    }
-
-    /// Returns the number of live agents.
-    pub fn len(&self) -> usize {
-        self.0.len()
-    }
-
-    /// Returns whether no agent lives.
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
-    }
-
-    /// Returns all agents, sorted by the numbers of their ids.
-    pub fn values(&self) -> impl ExactSizeIterator<Item = &Agent> {
-        let mut agents: Vec<&Agent> = self.0.values().map(Arc::as_ref).collect();
-        agents.sort_unstable_by(|a, b| a.id.cmp_by_number(&b.id));
-        agents.into_iter()
-    }
-
-    /// Returns the agent with this id, if it lives, or all agents, sorted by the numbers of their ids.
-    pub(super) fn sought(&self, id: Option<&AgentId>) -> Vec<&Agent> {
-        match id {
-            Some(id) => self.get(id).into_iter().collect(),
-            None => self.values().collect(),
-        }
-    }
-
-    /// Returns all ids, sorted by their numbers.
-    pub fn keys(&self) -> impl ExactSizeIterator<Item = &AgentId> {
-        self.values().map(|agent| &agent.id)
-    }
-
-    /// Returns all agents in no order, which costs less.
-    pub fn unordered(&self) -> impl ExactSizeIterator<Item = &Agent> {
-        self.0.values().map(Arc::as_ref)
-    }
-
-    /// Returns whether a condition holds for all agents.
-    pub(super) fn all(&self, holds: impl Fn(&Agent) -> bool) -> bool {
-        self.0.values().all(|agent| holds(agent))
-    }
-
-    /// Returns all agents in no order, to be changed.
-    pub(super) fn values_mut(&mut self) -> impl Iterator<Item = &mut Agent> {
-        self.0.values_mut().map(Arc::make_mut)
-    }
-
-    /// Adds an agent.
-    pub(super) fn insert(&mut self, agent: Agent) {
-        self.0.insert(agent.id.clone(), Arc::new(agent));
-    }
-
-    /// Removes an agent.
-    pub(super) fn remove(&mut self, id: &AgentId) -> Option<Agent> {
-        self.0.remove(id).map(Arc::unwrap_or_clone)
-    }
-
-    /// Removes all agents and returns them, sorted by the numbers of their ids.
-    pub(super) fn drain(&mut self) -> Vec<Agent> {
-        let mut agents: Vec<Agent> =
-            self.0.drain().map(|(_, agent)| Arc::unwrap_or_clone(agent)).collect();
-        agents.sort_unstable_by(|a, b| a.id.cmp_by_number(&b.id));
-        agents
-    }
-}
-
-impl Index<&AgentId> for LiveAgents {
-    type Output = Agent;
-
-    fn index(&self, id: &AgentId) -> &Agent {
-        &self.0[id]
-    }
-}
-
-impl FromIterator<Agent> for LiveAgents {
-    fn from_iter<I: IntoIterator<Item = Agent>>(agents: I) -> Self {
-        let shared = agents.into_iter().map(|agent| (agent.id.clone(), Arc::new(agent)));
-        Self(shared.collect())
-    }
-}
-
-impl Serialize for LiveAgents {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.values())
-    }
-}
-
-impl<'de> Deserialize<'de> for LiveAgents {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        Ok(Vec::<Agent>::deserialize(deserializer)?.into_iter().collect())
-    }
-}
-
-// Compares a run that was killed and resumed with the same run without a kill. Pure.
-
-/// The most kills of one run. Of a longer one, records at equal distances are taken.
-const MAX_KILLS: u64 = 200;
-
-/// The endings of the agents of a run.
-pub type AgentEndings = BTreeMap<AgentId, ObservedEnding>;
-
-/// Returns the records after which a run of so many is killed.
-pub fn killed_records(records: u64, is_paused: bool) -> impl Iterator<Item = u64> {
-    let step = records.div_ceil(MAX_KILLS).max(1);
-    // A run that is paused would go on beyond its pause if it were killed after that.
-    let end = if is_paused { records } else { records + 1 };
-    (1..end).step_by(usize::try_from(step).unwrap_or(usize::MAX))
-}
-
-/// Returns the first difference of a run that was killed and resumed from the same run without a kill. `again` are the
-/// endings of a second run without one: results that differ there already are not compared.
-pub fn resumed_difference(
-    run: &ObservedRun,
-    before: &ObservedRun,
-    again: &AgentEndings,
-) -> Option<String> {
-    if let Some(agent) = run.agents.iter().find(|agent| !before.agents.contains(*agent)) {
-        return Some(format!("the agent {agent} was not there before"));
-    }
-    before.endings.iter().find_map(|(agent, ending)| {
-        let found = run.endings.get(agent);
-        // The text of a failure may count what others had come to, which depends on the time.
-        let is_result = matches!(ending, ObservedEnding::Result(_));
-        let is_stable = is_result && again.get(agent) == Some(ending);
-        let is_same =
-            if is_stable { found == Some(ending) } else { kind(found) == kind(Some(ending)) };
-        let (now, then) = (shown_ending(found), shown_ending(Some(ending)));
-        (!is_same).then(|| format!("{agent} {now}, and without the kill it {then}"))
-    })
-}
-
-/// Returns an ending in words.
-fn shown_ending(ending: Option<&ObservedEnding>) -> String {
-    match ending {
-        None => "did not end".to_owned(),
-        Some(ObservedEnding::Result(text)) => format!("ended with the result {}", one_line(text)),
-        Some(ObservedEnding::Failure { cause, message, .. }) => {
-            let cause = cause.map(|cause| format!(" ({cause})")).unwrap_or_default();
-            format!("failed{cause}: {}", one_line(message))
-        }
-    }
-}
-
-/// Returns the kind of an ending, and the cause of a failure.
-fn kind(ending: Option<&ObservedEnding>) -> (&'static str, Option<FailureCause>) {
-    match ending {
-        None => ("none", None),
-        Some(ObservedEnding::Result(_)) => ("result", None),
-        Some(ObservedEnding::Failure { cause, .. }) => ("failure", *cause),
-    }
-}
-
 #[cfg(test)]
 mod waiting_tests {
     use super::*;
@@ -678,58 +487,5 @@ mod waiting_tests {
         };
         assert_eq!(agents, 2);
         assert!(reason.starts_with("main.1 is held"), "{reason}");
-    }
-}
-
-#[cfg(test)]
-mod killed_run_tests {
-    use super::*;
-
-    fn result(text: &str) -> ObservedEnding {
-        ObservedEnding::Result(text.to_owned())
-    }
-
-    fn failure(message: &str) -> ObservedEnding {
-        ObservedEnding::Failure { cause: Some(FailureCause::Crash), message: message.to_owned() }
-    }
-
-    fn run(endings: &[(&str, ObservedEnding)]) -> ObservedRun {
-        let agent = |name: &&str| AgentId::parse(name).expect("an agent");
-        let endings = endings.iter().map(|(name, ending)| (agent(name), ending.clone()));
-        let endings: AgentEndings = endings.collect();
-        let agents = endings.keys().cloned().collect();
-        ObservedRun { agents, endings, ..ObservedRun::default() }
-    }
-
-    #[test]
-    fn each_record_is_killed_after_or_some_of_many() {
-        let records = |records, is_paused| killed_records(records, is_paused).collect::<Vec<_>>();
-        assert_eq!((records(3, false), records(3, true)), (vec![1, 2, 3], vec![1, 2]));
-        assert_eq!(records(0, false), Vec::<u64>::new());
-        assert_eq!((records(401, false).len(), records(401, false)[1]), (134, 4));
-    }
-
-    #[test]
-    fn other_agent_ending_or_stable_result_is_a_difference() {
-        let before = run(&[("main", result("a"))]);
-        let differs = |now: &ObservedRun, again: &ObservedRun| {
-            resumed_difference(now, &before, &again.endings)
-        };
-        assert_eq!(differs(&before, &before), None);
-        let other = run(&[("main", result("b"))]);
-        let why = "main ended with the result b, and without the kill it ended with the result a";
-        assert_eq!(differs(&other, &before).as_deref(), Some(why));
-        assert_eq!(differs(&other, &other), None, "the result is not stable");
-        let failed = run(&[("main", failure("x"))]);
-        assert!(
-            differs(&failed, &other).is_some_and(|why| why.starts_with("main failed (crash): x"))
-        );
-        let more = run(&[("main", result("a")), ("main.1", result("b"))]);
-        assert!(differs(&more, &before).is_some_and(|why| why.contains("the agent main.1")));
-        let one = run(&[("main", failure("1 of 2"))]);
-        assert_eq!(
-            resumed_difference(&run(&[("main", failure("2 of 2"))]), &one, &one.endings),
-            None
-        );
     }
 }

@@ -16,16 +16,15 @@ use crate::cassette::{FilePatch, RecordedChange, TextEdit, is_of_the_machine};
 use crate::event::{
     Event, GraphAdvanced, LanguageAdvanced, NextAction, ProgramProgress, ProgramStatus, Record,
 };
-use crate::graph_execution::NodeExecution;
+use crate::graph_execution::{NodeExecution, RequestBody, RequestStatus, RoleRequest};
 use crate::id::{AgentId, Folder, RunId, SessionId, StateName};
 use crate::join::JoinOutcome;
 use crate::ledger::{ChargeKind, Ledger, cost_of};
-use crate::program_execution::{RequestBody, RequestStatus, RoleRequest};
 use crate::run::{AgentEnding, FinishedAgent, Run};
 use crate::time::Timestamp;
 use crate::transition::Transition;
 use crate::turn::{FailureCause, TurnId};
-use crate::worktree::WorkingDir;
+use crate::worktree_snapshot::WorkingDir;
 
 /// A kind of what can differ in a moment, the cause before its consequence.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -1,6 +1,7 @@
 //! The tool calls of a turn, made by any program.
 
 use std::collections::BTreeMap;
+use std::fmt::Write as _;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -139,6 +140,128 @@ pub fn folded(calls: &[ToolCall]) -> String {
     tools.into_iter().map(tool).collect::<Vec<_>>().join(", ")
 }
 
+// Makes texts of models, files and programs safe to print.
+//
+// A printable text has no character that controls a terminal, is invisible, or changes the direction of the text
+// around it.
+//
+// Such a character is written as its number, like `\u{1b}`. All text for people goes through here. Programs read the
+// original text, as JSON in which these characters are escaped.
+
+/// The length that [`one_line`] cuts a text to, in bytes.
+const LINE_LENGTH: usize = 80;
+
+/// Returns whether a character controls a terminal, is invisible, or changes the direction of text. The line feed
+/// counts too: only [`printable`] keeps it.
+pub fn is_unprintable(c: char) -> bool {
+    c.is_control() || is_invisible(c) || is_directional(c)
+}
+
+/// Returns whether a character has no width, or breaks a line invisibly. The two selectors between text and emoji do
+/// not count.
+fn is_invisible(c: char) -> bool {
+    matches!(c,
+        '\u{ad}' | '\u{34f}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200d}' | '\u{2028}'..='\u{2029}'
+        | '\u{2060}'..='\u{2065}' | '\u{206a}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0d}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{1bca0}'..='\u{1bca3}'
+        | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Returns whether a character controls the direction of text.
+fn is_directional(c: char) -> bool {
+    matches!(c, '\u{61c}' | '\u{200e}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+/// Returns a text of several lines in which every other unprintable character is written as its number.
+pub fn printable(text: &str) -> String {
+    let text = text.replace("\r\n", "\n");
+    shown(&text, |c| match c {
+        '\n' => Some("\n"),
+        '\t' => Some("\t"),
+        _ => None,
+    })
+}
+
+/// Returns a text on a single line, so that no part of it looks like another line.
+pub fn printable_line(text: &str) -> String {
+    shown(text.trim_end_matches(['\n', '\r']), |c| match c {
+        '\n' => Some("\\n"),
+        '\r' => Some("\\r"),
+        '\t' => Some(" "),
+        _ => None,
+    })
+}
+
+/// Returns a text of several lines on a single one, with blanks between them.
+pub fn joined_lines(text: &str) -> String {
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty());
+    printable_line(&lines.collect::<Vec<_>>().join(" "))
+}
+
+/// Returns a text in which all lines but the first are indented, so that none of them looks like another message.
+pub fn printable_block(text: &str) -> String {
+    let text = printable(text);
+    let mut lines = text.lines();
+    let mut block = lines.next().unwrap_or_default().to_owned();
+    for line in lines {
+        block.push_str(if line.is_empty() { "\n" } else { "\n  " });
+        block.push_str(line);
+    }
+    block
+}
+
+/// Returns the beginning of a text on one line, its blanks and line breaks as single blanks.
+pub fn one_line(text: &str) -> String {
+    flat(text, LINE_LENGTH)
+}
+
+/// Returns the beginning of a text on one line, up to a length in bytes.
+pub fn flat(text: &str, longest: usize) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let flat = printable_line(&words);
+    let cut = flat.floor_char_boundary(longest);
+    if cut < flat.len() { format!("{}…", &flat[..cut]) } else { flat }
+}
+
+/// Returns the beginning of a text, with a mark where it is cut.
+pub fn beginning(mut text: String, longest: usize) -> String {
+    let cut = text.floor_char_boundary(longest);
+    if cut < text.len() {
+        text.truncate(cut);
+        text.push('…');
+    }
+    text
+}
+
+/// Returns JSON with the same values, without characters that control a terminal or are invisible.
+pub fn printable_json(json: &str) -> String {
+    let mut escaped = String::with_capacity(json.len());
+    for c in json.chars() {
+        // In JSON these are blanks between the values; in a text they are escaped already.
+        if matches!(c, '\n' | '\t' | '\r') || !is_unprintable(c) {
+            escaped.push(c);
+        } else {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(escaped, "\\u{unit:04x}");
+            }
+        }
+    }
+    escaped
+}
+
+fn shown(text: &str, own: impl Fn(char) -> Option<&'static str>) -> String {
+    let mut shown = String::with_capacity(text.len());
+    for c in text.chars() {
+        match own(c) {
+            Some(as_is) => shown.push_str(as_is),
+            None if is_unprintable(c) => shown.extend(c.escape_unicode()),
+            None => shown.push(c),
+        }
+    }
+    shown
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -203,5 +326,76 @@ mod tests {
             "Bash ×3 (1 failed, 1 refused), Write (refused), Grep (unfinished), subagent Grep ×2"
         );
         assert_eq!(folded(&[]), "");
+    }
+}
+
+#[cfg(test)]
+mod printable_tests {
+    use super::*;
+
+    /// Each kind of what a text must not do, with what is shown instead.
+    const KINDS: [(&str, &str); 14] = [
+        ("\u{1b}]52;c;AAAA\u{7}", r"\u{1b}]52;c;AAAA\u{7}"),
+        ("\u{1b}[2J", r"\u{1b}[2J"),
+        ("a\u{8}b\u{0}", r"a\u{8}b\u{0}"),
+        ("\u{7f}", r"\u{7f}"),
+        ("\u{9b}2J\u{9d}0;x\u{9c}\u{85}", r"\u{9b}2J\u{9d}0;x\u{9c}\u{85}"),
+        ("\u{202e}cod.exe\u{202c}", r"\u{202e}cod.exe\u{202c}"),
+        ("\u{2066}x\u{2069}\u{200f}\u{61c}", r"\u{2066}x\u{2069}\u{200f}\u{61c}"),
+        ("pass\u{200b}word\u{200d}\u{feff}", r"pass\u{200b}word\u{200d}\u{feff}"),
+        ("\u{2028}\u{2029}", r"\u{2028}\u{2029}"),
+        ("\u{b}\u{c}", r"\u{b}\u{c}"),
+        ("over\rwritten", r"over\u{d}written"),
+        ("\u{e0041}\u{e0042}", r"\u{e0041}\u{e0042}"),
+        ("so\u{ad}ft \u{3164}", r"so\u{ad}ft \u{3164}"),
+        ("größer 日本 ❤\u{fe0f} é e\u{301} �", "größer 日本 ❤\u{fe0f} é e\u{301} �"),
+    ];
+
+    #[test]
+    fn lines_are_joined_by_blanks() {
+        assert_eq!(joined_lines("a  b\n\n  c\r\nd\u{1b}\n"), r"a  b c d\u{1b}");
+    }
+
+    #[test]
+    fn unprintable_characters_are_escaped_by_code_point() {
+        for (text, expected) in KINDS {
+            assert_eq!(printable(text), expected);
+        }
+        assert_eq!(printable("a\tb\r\nc\n"), "a\tb\nc\n");
+    }
+
+    #[test]
+    fn text_cannot_start_unindented_output_line() {
+        assert_eq!(printable_line("a\nerror: b\r\n\tc\rd\n\n"), r"a\nerror: b\r\n c\rd");
+        assert_eq!(printable_line("a\u{2028}b\u{85}c"), r"a\u{2028}b\u{85}c");
+        assert_eq!(printable_block("a\nerror: b\n\nc\n"), "a\n  error: b\n\n  c");
+        assert_eq!(flat(" a \n b\u{2028}c\u{1b}d", 80), r"a b c\u{1b}d");
+        assert_eq!(flat("äöü", 3), "ä…");
+    }
+
+    #[test]
+    fn every_control_and_format_character_is_unprintable() {
+        let seen = |c: char| matches!(c, '\u{fe0e}' | '\u{fe0f}');
+        let ranges = [0..=0x1f, 0x7f..=0x9f, 0x200b..=0x200f, 0x2028..=0x202e, 0x2060..=0x206f];
+        for c in ranges.into_iter().flatten().filter_map(char::from_u32).filter(|&c| !seen(c)) {
+            assert!(is_unprintable(c), "{c:?}");
+        }
+    }
+
+    #[test]
+    fn escaped_json_parses_to_same_value() {
+        for (text, _) in KINDS {
+            let value = serde_json::json!({ text: [text], "plain": 1 });
+            for json in [value.to_string(), serde_json::to_string_pretty(&value).expect("JSON")] {
+                let escaped = printable_json(&json);
+                let hidden = escaped.chars().find(|&c| is_unprintable(c) && c != '\n');
+                assert_eq!(hidden, None, "{escaped}");
+                assert_eq!(
+                    serde_json::from_str::<serde_json::Value>(&escaped).expect("JSON"),
+                    value
+                );
+            }
+        }
+        assert_eq!(printable_json("{\n  \"a\": \"ä\"\n}\n"), "{\n  \"a\": \"ä\"\n}\n");
     }
 }

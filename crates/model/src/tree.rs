@@ -2,8 +2,8 @@
 //!
 //! An agent stands below the agent that forked it, and has the cost of all its descendants.
 //!
-//! A run can have ten thousand agents, in a broad tree or in a chain in which each forks the next. Therefore no
-//! function here is recursive, and large families are [folded](fold).
+//! A run can have ten thousand agents, in a broad tree or in a chain in which each forks the next. For that
+//! reason no function here is recursive, and large families are folded.
 
 use std::collections::{HashMap, HashSet};
 

@@ -33,7 +33,7 @@ use crate::time::Timestamp;
 use crate::transition::Variables;
 use crate::turn_options::{OnDenied, TurnOptions};
 use crate::usage::{ProcessSpending, UsageByModel};
-use crate::worktree::WorkingDir;
+use crate::worktree_snapshot::WorkingDir;
 
 /// The name of the file in the directory of the steps that says which replies of a script the turns were given.
 pub const TAKEN_REPLIES_FILE: &str = "scripted.taken";

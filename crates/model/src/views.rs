@@ -19,8 +19,8 @@ use crate::ledger::{Ledger, LedgerLine};
 use crate::money::Usd;
 use crate::person_wait::{PersonWait, PersonWaitSubject};
 use crate::question::{Question, QuestionOption};
+use crate::restart::{AgentFailures, fails_strictly};
 use crate::run::{AgentEnding, FinishedAgent, PauseReason, Run, RunStatus};
-use crate::supervision::{AgentFailures, fails_strictly};
 use crate::time::Timestamp;
 use crate::tool_call::ToolCall;
 use crate::transition::Variables;
@@ -216,7 +216,7 @@ pub struct AgentEndingView {
     /// Its error.
     #[serde(flatten)]
     pub failure: Option<AgentFailureView>,
-    /// The messages of people that it was not told before it ended.
+    /// The messages of people that it did not receive before it ended.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub untold: Vec<String>,
 }

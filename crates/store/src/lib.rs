@@ -23,16 +23,17 @@ mod migrate;
 pub mod pinned;
 pub mod plain_file;
 pub mod proof;
+pub mod proven_journal;
 pub mod record;
 pub mod removal;
 pub mod run_store;
 pub mod shared_copy;
 pub mod snapshot;
+mod source_text;
 pub mod trust;
-pub mod turn_proofs;
 pub mod user_state;
+pub mod view;
 pub mod workflow;
-pub mod writer;
 
 pub use error::Error;
 

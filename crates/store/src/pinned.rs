@@ -17,7 +17,7 @@ use raymond_model::json_mistake::placed_mistake;
 use raymond_model::sealed_terms::{PINS_VERSION, WorkflowPins, is_below, is_prompt_path};
 
 use crate::capture::{FileVersion, MAX_FILE, WorkflowCapture, content_of, is_part};
-use crate::workflow::text;
+use crate::source_text::text;
 use crate::{Error, files, plain_file};
 
 /// The longest list of pinned files, in bytes.

@@ -21,7 +21,7 @@ use raymond_model::id::Folder;
 use raymond_model::json_mistake::mistake;
 use raymond_model::session::KeptSession;
 use raymond_model::time::Timestamp;
-use raymond_model::worktree::WorktreeSnapshot;
+use raymond_model::worktree_snapshot::WorktreeSnapshot;
 
 /// The format of the lines that this program writes, and the newest that it reads.
 pub const FORMAT: u32 = 2;

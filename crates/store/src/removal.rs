@@ -17,7 +17,7 @@ use rustix::path::Arg;
 use super::draft::is_abandoned;
 use super::layout::RunsRoot;
 use super::user_state::UserState;
-use super::{Error, files, turn_proofs};
+use super::{Error, files, user_state};
 use raymond_model::id::RunId;
 
 /// The beginning of the names of directories that are being removed. No run's id begins with a dot.
@@ -57,7 +57,7 @@ pub fn remove(root: &RunsRoot, id: &RunId, state: Option<&UserState>) -> Result<
     renameat(&runs, own, &runs, &renamed).map_err(failed)?;
     files::sync_dir(&root.runs())?;
     // The renamed directory tells of the seal until that is removed.
-    state.map_or(Ok(()), |state| turn_proofs::remove(state, root, id))?;
+    state.map_or(Ok(()), |state| user_state::remove(state, root, id))?;
     let bytes = removal.all(&renamed).map_err(failed)?;
     if removal.has_moved.get() {
         remove_leftovers(root, state)?;
@@ -83,7 +83,7 @@ pub fn remove_leftovers(root: &RunsRoot, state: Option<&UserState>) -> Result<()
         if let Some((state, id)) = state.zip(removed.and_then(|id| RunId::parse(id).ok()))
             && !root.run(&id).path().exists()
         {
-            turn_proofs::remove(state, root, &id)?;
+            user_state::remove(state, root, &id)?;
         }
         removal.all(&name).map_err(failed)?;
     }

@@ -19,9 +19,11 @@ use super::engine_note::EngineNote;
 use super::journal::{MAX_LINE, replay_whole};
 use super::layout::{RunDir, RunsRoot};
 use super::lock::RunLock;
-use super::log::{CopiedLog, LineBatch, LogFile, RunLog, SharedLine};
-use super::snapshot::{SnapshotSchedule, no_such_run};
-use super::writer::{JournalTarget, JournalWriter, WriteOutcome};
+use super::log::{
+    CopiedLog, JournalTarget, JournalWriter, LineBatch, LogFile, RunLog, SharedLine, WriteOutcome,
+};
+use super::snapshot::SnapshotSchedule;
+use super::view::no_such_run;
 use super::{Error, files, inbox, lock, record, snapshot};
 use crate::capture::WorkflowCapture;
 use crate::cassette::CassetteFiles;
@@ -31,7 +33,7 @@ use crate::log::AcknowledgedEnd;
 use crate::proof::{ProofKey, StepProofs};
 pub use crate::run_store::branch::pinned_workflow;
 use crate::user_state::UserState;
-use crate::{journal, log, pinned, plain_file, turn_proofs};
+use crate::{capture, journal, log, pinned, plain_file, user_state};
 
 mod branch;
 
@@ -356,7 +358,7 @@ impl LockedRun {
         let kept = (parts.workflow, parts.cassette, parts.engine);
         let made = fill(&draft, &line, &run, kept).and_then(|lock| {
             if let Some((state, seal)) = &parts.seal {
-                turn_proofs::save(state, seal)?;
+                user_state::save(state, seal)?;
             }
             publish(&draft, &dir, &run.workflow_id)?;
             Ok(lock)
@@ -401,7 +403,7 @@ fn fill(
     }
     if let Some(workflow) = workflow {
         workflow.write(&draft.workflow())?;
-        files::save(&draft.contents(), workflow)?;
+        capture::save(&draft.contents(), workflow)?;
         files::create(&draft.pins(), &pinned::json(&draft.pins(), &workflow.pins())?)?;
     }
     if let Some(cassette) = cassette {

@@ -25,7 +25,7 @@ use crate::proof::ProofKey;
 use crate::record::{self, RecordError};
 use crate::run_store::{publish, records_key, truncate_torn_record};
 use crate::user_state::UserState;
-use crate::{Error, files, journal, lock, pinned, plain_file, removal, turn_proofs};
+use crate::{Error, capture, files, journal, lock, pinned, plain_file, removal, user_state};
 use raymond_model::id::RunId;
 use raymond_model::sealed_terms::RunSeal;
 
@@ -72,7 +72,7 @@ pub fn make(root: &RunsRoot, parts: &SharedParts<'_>) -> Result<(), Error> {
     let key = records_key(&state.key()?, &dir, &sealed.first_session);
     let text = proven(parts.lines, &dir.journal(), &key)?;
     let made = fill(&draft, &text, parts).and_then(|()| {
-        turn_proofs::save(state, sealed)?;
+        user_state::save(state, sealed)?;
         publish(&draft, &dir, id)
     });
     made.inspect_err(|_| {
@@ -86,7 +86,7 @@ fn fill(draft: &RunDir, journal: &str, parts: &SharedParts<'_>) -> Result<(), Er
         files::make_draft_dir(path)?;
     }
     parts.workflow.write(&draft.workflow())?;
-    files::save(&draft.contents(), parts.workflow)?;
+    capture::save(&draft.contents(), parts.workflow)?;
     files::create(&draft.pins(), &pinned::json(&draft.pins(), &parts.workflow.pins())?)?;
     if let Some(cassette) = parts.cassette {
         cassette.write(&draft.cassette())?;

@@ -6,20 +6,18 @@
 //! another user than the workflow's, or that others can write into.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
-use raymond_lang::diagnostic::closest;
+use crate::capture::{CapturedFile, WorkflowCapture};
+use crate::pinned::PinnedFiles;
+use crate::pinned::{below_root, may_enter, on_disk};
+use crate::source_text::{decoded, text};
+use raymond_lang::hint::closest;
 use raymond_lang::source::{Error, WorkflowSource, stays_below};
 use raymond_model::id::{Folder, ScopePath, StateName};
-
-use super::capture::MAX_FILE;
-use crate::capture::{CapturedFile, WorkflowCapture};
-use crate::pinned::{PinnedFiles, below_root, may_enter, on_disk};
-use crate::plain_file;
 
 /// The error of a folder beside the run's root that was not copied with it.
 const NOT_NAMED: &str = "this folder beside the run's root was not part of the workflow when the run began: a file of the workflow has to name it in a tag such as <call-workflow>";
@@ -445,45 +443,6 @@ pub(super) fn plugin_root(folder: &Path) -> Option<PathBuf> {
         folder.join(".claude-plugin").is_dir() || folder.join("plugin.json").is_file()
     })
     .map(Path::to_owned)
-}
-
-// The text of one file of a workflow.
-
-/// The number of further tries to open a file while too many are open, and the pause before each.
-const OPEN_RETRIES: u32 = 20;
-const OPEN_PAUSE: Duration = Duration::from_millis(10);
-
-/// Returns the text of a regular file, which is shown to people as `shown`.
-pub(super) fn text(real: &Path, shown: &str) -> Result<String, Error> {
-    let path = || shown.to_owned();
-    let unreadable =
-        |error: std::io::Error| Error::Unreadable { path: path(), error: error.to_string() };
-    let mut bytes = Vec::new();
-    let mut file = plain_file::open(real);
-    for _ in 0..OPEN_RETRIES {
-        if !file.as_ref().is_err_and(plain_file::is_out_of_room) {
-            break;
-        }
-        std::thread::sleep(OPEN_PAUSE);
-        file = plain_file::open(real);
-    }
-    let file = file.map_err(unreadable)?;
-    let size = file.metadata().map_err(unreadable)?.len();
-    if size > MAX_FILE {
-        return Err(Error::TooLong { path: path(), size, limit: MAX_FILE });
-    }
-    file.take(MAX_FILE).read_to_end(&mut bytes).map_err(unreadable)?;
-    decoded(bytes, shown)
-}
-
-/// Returns the text of a file's bytes.
-pub(super) fn decoded(bytes: Vec<u8>, shown: &str) -> Result<String, Error> {
-    String::from_utf8(bytes).map_err(|error| {
-        let good = &error.as_bytes()[..error.utf8_error().valid_up_to()];
-        let line = good.split(|&byte| byte == b'\n').count();
-        let column = good.iter().rev().take_while(|&&byte| byte != b'\n').count() + 1;
-        Error::NotText { path: shown.to_owned(), line, column }
-    })
 }
 
 #[cfg(test)]

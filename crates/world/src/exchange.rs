@@ -11,9 +11,8 @@ use std::time::{Duration, Instant};
 use raymond_agents::captured_output::ProcessOutput;
 use raymond_agents::child::{ProcessExit, orphans};
 use raymond_agents::working_dirs::ExchangeCopy;
-use raymond_model::git_exchange::{
-    ExchangeAddress, ExchangeName, GitExchange, base_branch, run_branches, work_branch,
-};
+use raymond_model::exchange_branches::{base_branch, run_branches, work_branch};
+use raymond_model::git_exchange::{ExchangeAddress, ExchangeName, GitExchange};
 use raymond_model::id::{AgentId, Folder};
 use raymond_model::worktree::{fetched_snapshot_ref, snapshot_ref};
 use raymond_store::plain_file::{FileReplacement, sync_directory};

@@ -19,9 +19,11 @@ use raymond_model::git_exchange::{FIXED_SETTINGS, GitSetting, read_git_config};
 use raymond_store::plain_file;
 use serde_json::Value;
 
-use super::context::{OperationContext, OperationProgram, blocking, complaint};
-pub(super) use super::git_place::{CEILING, common, link};
-use super::git_place::{FoundRepository, GitGround, GitJudgement, GitPlace, directory};
+pub(super) use super::context::{CEILING, common, link};
+use super::context::{
+    FoundRepository, GitGround, GitJudgement, GitPlace, OperationContext, OperationProgram,
+    blocking, complaint, directory,
+};
 use super::outcome::OperationError;
 use crate::glob::{FileAccess, resolve};
 

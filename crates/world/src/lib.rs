@@ -12,12 +12,11 @@
 
 mod append;
 mod changes_since_start;
-mod context;
+pub mod context;
 pub mod exchange;
 pub mod files;
 pub mod gate;
 mod git;
-pub mod git_place;
 mod glob;
 mod on_disk;
 pub mod outcome;

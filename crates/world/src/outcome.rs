@@ -25,7 +25,7 @@ pub enum OperationOutcome {
 /// The outcome of inspecting work, or an agent's working directory.
 #[derive(Debug, Clone, PartialEq)]
 pub enum InspectionOutcome<T = ActivityResult> {
-    /// The result, or the reason why there is none.
+    /// The result, or the reason why it is missing.
     Done(Result<T, String>),
     /// The machine has no room for a file of raymond's, and it is still due.
     Stuck(String),

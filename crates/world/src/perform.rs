@@ -36,7 +36,7 @@ use raymond_agents::working_dirs::WorkingDirs;
 use raymond_model::activity::ActivityResult;
 use raymond_model::json_mistake::placed_mistake;
 use raymond_model::operation::{Operation, RecoveryClass};
-use raymond_model::worktree::WorkingDir;
+use raymond_model::worktree_snapshot::WorkingDir;
 use raymond_store::plain_file;
 use raymond_store::plain_file::sync_directory;
 

@@ -11,7 +11,7 @@ use raymond_agents::working_dirs::WorkingDirs;
 use raymond_model::cassette::{MAX_PATCHED_BYTES, PatchFailure, RecordedChange};
 use raymond_model::operation::Operation;
 use raymond_model::turn::TurnId;
-use raymond_model::worktree::WorkingDir;
+use raymond_model::worktree_snapshot::WorkingDir;
 use raymond_store::plain_file;
 use sha2::{Digest, Sha256};
 use tokio::task::spawn_blocking;

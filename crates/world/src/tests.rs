@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
+use super::context::note_repository;
 use super::files::Workspace;
 use super::gate::NameLookup;
-use super::git_place::note_repository;
 use super::outcome::OperationOutcome;
 use super::perform::WorkspaceExecutor;
 use crate::own_types::OwnTypeRegistry;

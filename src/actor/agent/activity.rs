@@ -8,13 +8,13 @@ use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use crate::actor::agent::{AgentActor, AgentWork, changes_files, taken};
 use crate::actor::exchange::{NotReady, fetched, made, pushed};
-use crate::actor::message::{ActivityDone, PerformActivity};
+use crate::actor::observer::{ActivityDone, PerformActivity};
 use crate::actor::runner::ActivityExecutor;
 use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::id::AgentId;
 use crate::domain::operation::RecoveryClass;
 use crate::domain::turn::{FailureCause, TurnId};
-use crate::domain::worktree::WorkingDir;
+use crate::domain::worktree_snapshot::WorkingDir;
 use crate::fault::point;
 
 impl Handler<PerformActivity> for AgentActor {

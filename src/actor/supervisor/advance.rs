@@ -11,7 +11,7 @@ use uuid::Uuid;
 use super::dispatch::choice;
 use super::{FirstRecordParts, ShutdownPhase, Supervisor};
 use crate::actor::context::now;
-use crate::actor::message::{
+use crate::actor::observer::{
     ActivityDone, AdvanceAgent, AgentDown, ApiThrottled, DispatchTurn, PerformActivity,
     TakeTransition, TurnReported,
 };
@@ -23,8 +23,8 @@ use crate::domain::decide::{
 };
 use crate::domain::event::Event;
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
+use crate::domain::graph_execution::RequestBody;
 use crate::domain::id::{AgentId, Folder, SessionId};
-use crate::domain::program_execution::RequestBody;
 use crate::domain::run::PauseReason;
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::language::prompt::judgement::JudgedReply;

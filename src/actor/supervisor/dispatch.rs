@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{ShutdownPhase, Supervisor};
 use crate::actor::agent::AgentActor;
 use crate::actor::context::{now, wall_clock_now};
-use crate::actor::message::{AdvanceAgent, MessageRead, TurnReplied};
+use crate::actor::observer::{AdvanceAgent, MessageRead, TurnReplied};
 use crate::actor::runner::{StopLevel, TurnNews};
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS};
 use crate::domain::agent::{Agent, Agent as State};

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use actix::{Context as Ctx, Handler};
 
 use super::Supervisor;
-use crate::actor::message::HostsSeen;
+use crate::actor::observer::HostsSeen;
 use crate::actor::registry::AgentView;
 use crate::domain::admission::PermitRequest;
 use crate::domain::agent::Agent;

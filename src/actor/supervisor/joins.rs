@@ -9,8 +9,7 @@ use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use crate::actor::context::now;
 use crate::actor::exchange::{NotReady, made};
-use crate::actor::message::{ApprovalRequested, CancelConsult, TerminateAgent};
-use crate::actor::observer::consult;
+use crate::actor::observer::{ApprovalRequested, CancelConsult, TerminateAgent, consult};
 use crate::actor::runner::TurnNews;
 use crate::actor::supervisor::Supervisor;
 use crate::actor::supervisor::advance::new_session;

@@ -6,7 +6,7 @@ use std::time::Duration;
 use actix::{ActorContext, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use super::{PendingRecord, ShutdownPhase, Supervisor};
-use crate::actor::message::{CancelConsult, InterruptRun};
+use crate::actor::observer::{CancelConsult, InterruptRun};
 use crate::actor::runner::StopLevel;
 use crate::domain::agent::Agent;
 use crate::domain::apply::begin;

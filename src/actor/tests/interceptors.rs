@@ -8,8 +8,7 @@ use std::time::Duration;
 use actix::{Actor, Context as Ctx, Handler};
 
 use super::stage::{Player, Stage, ended, files, settings};
-use crate::actor::message::Consult;
-use crate::actor::observer::PluginInterceptor;
+use crate::actor::observer::{Consult, PluginInterceptor};
 use crate::domain::consult::{ConsultVerdict, Consultation, StopScope};
 use crate::domain::event::{Event, RunCommand};
 use crate::domain::id::StateName;

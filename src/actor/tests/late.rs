@@ -11,7 +11,7 @@ use super::nothing::Nothing;
 use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
 use crate::actor::agent::AgentActor;
 use crate::actor::context::{RunContext, SupervisorHandle};
-use crate::actor::message::{
+use crate::actor::observer::{
     ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, DispatchTurn, JournalReported,
     MessageRead, TurnEnded, TurnReplied, TurnReported,
 };
@@ -29,11 +29,12 @@ use crate::domain::transition::{Transition, Variables};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnThrottle};
 use crate::domain::turn_options::{OnDenied, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
-use crate::domain::worktree::WorkingDir;
+use crate::domain::worktree_snapshot::WorkingDir;
 use crate::language::prompt::judgement::ReplyRules;
 use crate::language::resume::turn::{PreparedTurn, TurnPermit, TurnRules};
 use crate::language::resume::workflow_cache::WorkflowCache;
-use crate::store::{self, writer::WriteOutcome};
+use crate::store;
+use crate::store::log::WriteOutcome;
 
 /// `main` and a worker that is due while `main` is in `B.md`.
 const WORKFLOW: &[(&str, &str)] = &[

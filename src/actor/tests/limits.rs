@@ -11,7 +11,7 @@ use crate::domain::run::{PauseReason, RunStatus};
 use crate::domain::settings::{OnLimit, Settings};
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::turn::{FailureCause, TurnFailure, TurnInput, TurnOutcome};
-use crate::store::snapshot;
+use crate::store::view;
 
 /// The texts are of no account: a [`forester`] answers.
 const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("P.md", "go"), ("W.md", "go")];
@@ -88,7 +88,7 @@ fn throttle_lowers_concurrency() {
     let settings = steadfast(64);
     let again = Rc::new(Cell::new(0_usize));
     let (seen, at_work) = (Rc::clone(&again), Rc::clone(&player));
-    let look = move |published: &crate::actor::message::Published| {
+    let look = move |published: &crate::actor::observer::Published| {
         if matches!(published.record.event, Event::TurnFailed(_)) {
             seen.set(seen.get() + 1);
             at_work.most.set(0);
@@ -114,7 +114,7 @@ fn concurrency_recovers_after_throttle() {
         slowly(if refused && input.turn.turn == 0 { slow_down } else { said })
     });
     let (steps, at_work) = (Rc::new(Cell::new(0_u32)), Rc::clone(&player));
-    let look = move |published: &crate::actor::message::Published| {
+    let look = move |published: &crate::actor::observer::Published| {
         let refused = matches!(published.record.event, Event::TurnFailed(_));
         if refused || steps.get() > 0 {
             steps.set(steps.get() + 1);
@@ -142,7 +142,7 @@ fn no_turn_starts_during_usage_limit() {
     let root = stage.root.clone();
     let says_what = forester(1, 8);
     let player = Player::new(move |input| {
-        let run = snapshot::load_view(&root, &Stage::id()).expect("a readable run").run;
+        let run = view::load_view(&root, &Stage::id()).expect("a readable run").run;
         assert_eq!(run.limited(now()), None, "{} begins too early", input.turn);
         let first = input.turn.turn == 0 && input.state.as_str() == "W.md";
         let said = says(input, &says_what(input));

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use super::stage::{Player, Stage, files, says, settings};
-use crate::actor::message::Published;
+use crate::actor::observer::Published;
 use crate::actor::runner::LocalFuture;
 use crate::domain::run::RunStatus;
 use crate::domain::turn::{TurnInput, TurnOutcome};

@@ -8,7 +8,7 @@ use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::host::Home;
 use crate::domain::id::AgentId;
 use crate::domain::turn::TurnId;
-use crate::domain::worktree::{SnapshotCommit, WorkingDir};
+use crate::domain::worktree_snapshot::{SnapshotCommit, WorkingDir};
 
 /// Performs nothing.
 pub(super) struct Nothing;

@@ -13,9 +13,10 @@ use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::mpsc;
 
 use super::nothing::Nothing;
-use crate::actor::message::{FinishPublishing, Published};
-use crate::actor::observer::{Observer, ObserverKind, PluginInterceptor};
-use crate::actor::process::{RunLaunch, supervise};
+use crate::actor::launch::{RunLaunch, supervise};
+use crate::actor::observer::{
+    FinishPublishing, Observer, ObserverKind, PluginInterceptor, Published,
+};
 use crate::actor::registry::AgentRegistry;
 use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
 use crate::actor::supervisor::SupervisorStart;
@@ -34,7 +35,7 @@ use crate::language::source::WorkflowSource;
 use crate::proof::ProofKey;
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::{LockedRun, NewRun};
-use crate::store::snapshot;
+use crate::store::view;
 
 /// Far more than any of these runs takes; one that hangs fails here.
 const DEADLINE: Duration = Duration::from_mins(5);
@@ -239,7 +240,7 @@ impl Stage {
 
     /// Returns the run as its directory tells it.
     pub(super) fn stored(&self) -> Run {
-        snapshot::load_view(&self.root, &Self::id()).expect("a readable run").run
+        view::load_view(&self.root, &Self::id()).expect("a readable run").run
     }
 
     fn audience(&self, look: impl Fn(&Published) + 'static) -> Addr<Audience> {

@@ -5,12 +5,12 @@ use clap_complete::engine::ArgValueCompleter;
 
 use super::runs::AgentArg;
 use super::{DirArgs, NamedRunArgs, variable};
-use crate::cli::completions::complete_agents;
+use crate::cli::candidates::complete_agents;
 use crate::cli::options::RunOptions;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::retry::RetrySelection;
 use crate::domain::turn::FailureCause;
-use crate::language::diagnostic::closest;
+use crate::language::hint::closest;
 use crate::runtime::branch::{BranchPoint, edited_state};
 
 pub(super) const BRANCH_HELP: &str = "Examples:

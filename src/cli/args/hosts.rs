@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand, ValueEnum};
 
 use super::DirArgs;
-use crate::cli::output::LoggingArgs;
+use crate::cli::logging::LoggingArgs;
 use crate::domain::host::{HostLabel, HostName};
 use crate::domain::time::millis;
 

@@ -7,10 +7,10 @@ use std::path::PathBuf;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 
+use crate::cli::agent_selector::AgentSelector;
 use crate::cli::args::runs::AgentArg;
 use crate::cli::args::{DirArgs, OneRunArgs};
-use crate::cli::completions::{complete_agents, complete_runs};
-use crate::cli::target::AgentSelector;
+use crate::cli::candidates::{complete_agents, complete_runs};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::time::millis;
 

@@ -23,7 +23,7 @@ use crate::domain::money::Usd;
 use crate::domain::time::millis;
 use crate::language::cases::{CasePermission, CaseSetting};
 use crate::language::diagnostic::{Diagnostic, Severity};
-use crate::language::graph::read::GraphProfile;
+use crate::language::graph::profile::GraphProfile;
 use crate::language::manifest::{budget, model};
 use crate::language::scrub::compiled;
 use crate::language::turn_options::tool_rule;

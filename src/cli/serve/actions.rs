@@ -16,11 +16,10 @@ use uuid::Uuid;
 use crate::actor::context::now;
 use crate::cli::agent_orders::put_order_as_json;
 use crate::cli::background::own_program;
+use crate::cli::candidates::DirArgs;
 use crate::cli::exit::Error;
 use crate::cli::options::budget;
-use crate::cli::runs_dir::DirArgs;
-use crate::cli::serve::command_backend;
-use crate::cli::serve::run_documents::RunCache;
+use crate::cli::serve::run_documents::{self, RunCache};
 use crate::cli::{agent_orders, answer, background, branch, engine, questions};
 use crate::domain::event::{AgentFamily, AgentMessage, RunCommand};
 use crate::domain::id::{AgentId, RunId};
@@ -29,7 +28,7 @@ use crate::domain::retry::RetrySelection;
 use crate::runtime::Workflow;
 use crate::store::dataspace::FactStatement;
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::load_view;
+use crate::store::view::load_view;
 
 /// The commands on the runs of a directory of this machine.
 pub(super) struct LocalCommands {
@@ -395,7 +394,7 @@ impl ActionBody for StartBody {
     /// Starts a workflow that the page offers in the background.
     fn act(self, commands: &LocalCommands) -> Result<Value, Error> {
         let folder = self.folder.as_str();
-        if !command_backend::folders(&commands.root, &commands.cache)?.contains(folder) {
+        if !run_documents::folders(&commands.root, &commands.cache)?.contains(folder) {
             return Err(Error::Usage(format!(
                 "{folder} is neither trusted nor the workflow of an earlier run; trust it at a terminal: raymond trust {folder}"
             )));

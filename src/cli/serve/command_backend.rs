@@ -8,35 +8,33 @@
 //!
 //! `raymond start` checks the trust again: a workflow that asks for more than prompts has to be trusted as it is now.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::{Value, json};
 
+use crate::cli::agent_selector::check_agent_exists;
 use crate::cli::agent_table::AgentStatuses;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::serve::actions;
 use crate::cli::serve::actions::LocalCommands;
 use crate::cli::serve::run_documents::{self, RunCache};
-use crate::cli::target::check_agent_exists;
 use crate::cli::{agent_table, show, worktrees};
 use crate::domain::agent::{Agent, ReturnFrame};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::views::{AgentDetail, AgentStatusView, FrameRow, LiveAgentDetail};
 use crate::language::manifest::FolderInput;
+use crate::runtime::Workflow;
 use crate::runtime::graphs::{working_dirs, world_of};
 use crate::runtime::observing::agent_entries::with_inbox;
-use crate::runtime::{Workflow, directories};
 use crate::serve::backend::{
     CommandBackend, CommandQuery, CommandRefusal, FollowedRun, RefusalKind,
 };
-use crate::serve::reply::bounded;
+use crate::serve::reply_body::bounded;
 use crate::store;
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::{RunView, load_view};
-use crate::store::trust;
+use crate::store::view::{RunView, load_view};
 
 impl LocalCommands {
     fn read(&self, query: &CommandQuery) -> Result<Value, Error> {
@@ -93,9 +91,6 @@ fn refusal(error: &Error) -> CommandRefusal {
     CommandRefusal { kind, message: error.to_string(), field }
 }
 
-/// The most runs whose workflows are offered.
-const MAX_RUNS: usize = 200;
-
 /// The workflows that can be started.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct WorkflowsDocument {
@@ -131,16 +126,8 @@ struct OfferedInput {
 
 /// Returns the workflows with the inputs that they declare.
 pub(super) fn workflows(root: &RunsRoot, cache: &RunCache) -> Result<WorkflowsDocument, Error> {
-    let folders = folders(root, cache)?;
+    let folders = run_documents::folders(root, cache)?;
     Ok(WorkflowsDocument { workflows: folders.iter().filter_map(|one| workflow(one)).collect() })
-}
-
-/// Returns the folders of these workflows.
-pub(super) fn folders(root: &RunsRoot, cache: &RunCache) -> Result<BTreeSet<String>, Error> {
-    let (trusted, _) = trust::list(&directories::user_state()?)?;
-    let runs = run_documents::runs(root, cache, 0, MAX_RUNS)?;
-    let of_runs = runs.runs.iter().filter_map(|run| run.scope_dir().map(str::to_owned));
-    Ok(trusted.into_iter().map(|one| one.folder).chain(of_runs).collect())
 }
 
 /// Returns a workflow with its inputs; `None` if there is none in the folder now.

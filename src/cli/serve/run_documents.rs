@@ -13,7 +13,7 @@ use crate::cli::check::InspectedWorkflow;
 use crate::cli::exit::Error;
 use crate::cli::list::ListedRow;
 use crate::cli::questions::OpenQuestion;
-use crate::cli::{check, costs, list, pending, questions, status};
+use crate::cli::{check, costs, list, questions, status};
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};
@@ -24,7 +24,7 @@ use crate::process::turn_transcript::changed;
 use crate::runtime::observing::agent_entries::with_inbox;
 use crate::serve::backend::FollowedRun;
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::{RunView, is_held, load_view, newest_first};
+use crate::store::view::{RunView, is_held, load_view, newest_first};
 
 /// The most questions of a run in the list of runs.
 const MAX_QUESTIONS: usize = 50;
@@ -164,7 +164,7 @@ fn document_of(followed: &FollowedRun<'_>) -> PageRun {
     let FollowedRun { run, expected, held, started } = *followed;
     let open = questions::open(expected);
     let waits = person_waits(expected).into_iter().filter(|wait| !is_question(&wait.subject));
-    let waits = waits.take(MAX_QUESTIONS).map(|wait| pending::document(&run.workflow_id, &wait));
+    let waits = waits.take(MAX_QUESTIONS).map(|wait| list::document(&run.workflow_id, &wait));
     let parked = run.agents.unordered().filter(|agent| agent.parked_reason().is_some());
     PageRun {
         row: ListedRow::Read(RunRow::of(run, held, started)),
@@ -262,4 +262,18 @@ pub(super) fn graph(root: &RunsRoot, id: &RunId) -> Result<PlacedDrawing, Error>
     let drawing = check::draw(&subject, id.as_str());
     let drawing = drawing.map_err(|reasons| Error::Usage(reasons.join("\n")))?;
     Ok(PlacedDrawing::of(&drawing.folded(MAX_NODES)))
+}
+
+/// The most runs whose workflows are offered.
+const MAX_OFFERED_RUNS: usize = 200;
+
+/// Returns the folders of these workflows.
+pub(super) fn folders(
+    root: &RunsRoot,
+    cache: &RunCache,
+) -> Result<std::collections::BTreeSet<String>, Error> {
+    let (trusted, _) = crate::store::trust::list(&crate::runtime::directories::user_state()?)?;
+    let runs = runs(root, cache, 0, MAX_OFFERED_RUNS)?;
+    let of_runs = runs.runs.iter().filter_map(|run| run.scope_dir().map(str::to_owned));
+    Ok(trusted.into_iter().map(|one| one.folder).chain(of_runs).collect())
 }

@@ -9,26 +9,23 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use clap::CommandFactory;
-
-use crate::cli::args::Cli;
 use crate::cli::exit::Error;
 use crate::cli::output;
-use crate::cli::test::case_process::{CaseDir, CaseEnd, CaseProcess, RUN};
-use crate::cli::test::discovery::LoadedCase;
-use crate::cli::test::live::LiveTerms;
+use crate::cli::test::case_process::{CaseDir, CaseEnd, CaseProcess, LiveTerms, RUN};
+use crate::cli::test::discovery::{LoadedCase, options};
+use crate::cli::test::report::{CaseReport, KillSweep};
 use crate::cli::test::{TestSession, discovery, report};
 use crate::domain::git_exchange::FIXED_SETTINGS;
 use crate::domain::id::RunId;
+use crate::domain::killed_run::{AgentEndings, killed_records, resumed_difference};
 use crate::domain::observed_run::ObservedRun;
-use crate::domain::run::{AgentEndings, killed_records, resumed_difference};
 use crate::domain::time::format_duration;
-use crate::language::cases::{CaseMismatch, CaseSetting, CaseTexts, mismatches};
+use crate::language::cases::{CaseTexts, mismatches};
 use crate::process::turn_transcript::for_each_begun;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::story;
 use crate::store::user_state::UserState;
+use crate::store::view::story;
 use crate::world::recorded_files::{ScriptedFiles, read_text};
 
 /// Runs a case, and compares it.
@@ -389,80 +386,4 @@ pub(super) fn resume_arguments(dir: &CaseDir) -> Vec<OsString> {
     let mut arguments: Vec<OsString> = words.map(OsString::from).into();
     arguments.push(dir.runs().into());
     arguments
-}
-
-// The options of `raymond run` for the settings of a case.
-
-/// Returns the options of `raymond run` for the settings of a case.
-pub(super) fn options(settings: &[CaseSetting]) -> Vec<OsString> {
-    settings.iter().map(option).collect()
-}
-
-fn option(CaseSetting { name, value, .. }: &CaseSetting) -> OsString {
-    let name = name.replace('_', "-");
-    match value {
-        Some(value) => format!("--{name}={value}").into(),
-        None => format!("--{name}").into(),
-    }
-}
-
-/// Returns the reason why `raymond run` would refuse an option.
-pub(super) fn refused_option(setting: &CaseSetting) -> Option<String> {
-    let arguments = ["raymond".into(), "run".into(), "flow".into(), option(setting)];
-    let error = Cli::command().try_get_matches_from(arguments).err()?;
-    let text = error.render().to_string();
-    let first = text.lines().next().unwrap_or_default();
-    Some(first.trim_start_matches("error: ").to_owned())
-}
-
-// The report of a case that was run.
-
-/// A case that was run.
-#[derive(Debug)]
-pub(super) struct CaseReport {
-    pub(super) loaded: LoadedCase,
-    pub(super) duration: Duration,
-    /// The reason why the case has no run to compare.
-    pub(super) error: Option<String>,
-    pub(super) mismatches: Vec<CaseMismatch>,
-    pub(super) run: ObservedRun,
-    pub(super) texts: CaseTexts,
-    pub(super) sweep: Option<KillSweep>,
-}
-
-impl CaseReport {
-    /// Returns the report of a case that has not been run yet.
-    pub(super) fn new(loaded: LoadedCase) -> Self {
-        Self {
-            loaded,
-            duration: Duration::ZERO,
-            error: None,
-            mismatches: Vec::new(),
-            run: ObservedRun::default(),
-            texts: CaseTexts::default(),
-            sweep: None,
-        }
-    }
-
-    /// Returns whether all that is expected holds.
-    pub(super) fn has_passed(&self) -> bool {
-        let is_swept = self.sweep.as_ref().is_none_or(KillSweep::has_passed);
-        self.error.is_none() && self.mismatches.is_empty() && is_swept
-    }
-}
-
-/// The kills of a case.
-#[derive(Debug, Default)]
-pub(super) struct KillSweep {
-    /// The number of kills.
-    pub(super) kills: u64,
-    /// The records after which the run came to something else, each with the difference.
-    pub(super) differences: Vec<(u64, String)>,
-}
-
-impl KillSweep {
-    /// Returns whether each resumed run came to the same.
-    pub(super) fn has_passed(&self) -> bool {
-        self.differences.is_empty()
-    }
 }

@@ -8,17 +8,20 @@ use std::fs::DirEntry;
 use std::io::ErrorKind;
 use std::path::{Component, Path, PathBuf};
 
+use clap::CommandFactory;
+
+use crate::cli::args::Cli;
 use crate::cli::check::InspectedWorkflow;
 use crate::cli::exit::Error;
-use crate::cli::test::case_run::refused_option;
-use crate::language::cases::{CaseCassette, CaseReplies, Expectation, TestCase};
+use crate::language::cases::{CaseCassette, CaseReplies, CaseSetting, Expectation, TestCase};
 use crate::language::coverage::WorkflowPlaces;
-use crate::language::diagnostic::{Diagnostic, Severity, closest};
-use crate::language::graph::read::GraphProfile;
-use crate::language::position::SourcePlace;
+use crate::language::diagnostic::{Diagnostic, Severity};
+use crate::language::graph::profile::GraphProfile;
+use crate::language::hint::closest;
 use crate::language::prompt::check::beginning;
-use crate::language::prompt::first_state::STARTS;
+use crate::language::prompt::scopes::STARTS;
 use crate::language::replies::ScriptedReplies;
+use crate::language::source::SourcePlace;
 use crate::language::{cases, manifest, replies, yaml};
 use crate::plain_file;
 use crate::runtime::{Workflow, recording};
@@ -407,4 +410,28 @@ pub(super) fn script(loaded: &LoadedCase) -> Result<Option<String>, String> {
 fn own_replies(loaded: &LoadedCase) -> BTreeMap<String, String> {
     let text = plain_file::text(&loaded.workflow.join(replies::FILE)).unwrap_or_default();
     replies::as_json(&text)
+}
+
+// The options of `raymond run` for the settings of a case.
+
+/// Returns the options of `raymond run` for the settings of a case.
+pub(super) fn options(settings: &[CaseSetting]) -> Vec<OsString> {
+    settings.iter().map(option).collect()
+}
+
+fn option(CaseSetting { name, value, .. }: &CaseSetting) -> OsString {
+    let name = name.replace('_', "-");
+    match value {
+        Some(value) => format!("--{name}={value}").into(),
+        None => format!("--{name}").into(),
+    }
+}
+
+/// Returns the reason why `raymond run` would refuse an option.
+pub(super) fn refused_option(setting: &CaseSetting) -> Option<String> {
+    let arguments = ["raymond".into(), "run".into(), "flow".into(), option(setting)];
+    let error = Cli::command().try_get_matches_from(arguments).err()?;
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default();
+    Some(first.trim_start_matches("error: ").to_owned())
 }

@@ -4,7 +4,6 @@
 //! up, or an interrupt comes.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::panic::resume_unwind;
 use std::rc::Rc;
@@ -15,23 +14,24 @@ use serde_json::{Value, json};
 use tokio::task::JoinSet;
 
 use super::TestSession;
-use super::case_run::options;
 use super::discovery::{LoadedCase, shown};
-use crate::cli::args::workflows::{LivePermissions, TestArgs};
+use crate::cli::args::workflows::TestArgs;
 use crate::cli::exit::{CliExitCode, Error};
-use crate::cli::foreground::signals;
+use crate::cli::interrupts::signals;
 use crate::cli::output;
-use crate::cli::test::case_run::{AttemptFault, AttemptKind, CaseReport, attempt};
+use crate::cli::test::case_process::LiveTerms;
+use crate::cli::test::case_run::{AttemptFault, AttemptKind, attempt};
 use crate::cli::test::report;
-use crate::cli::test::report::{JunitCase, messages, mismatches_json, write_messages, write_paths};
+use crate::cli::test::report::{
+    CaseReport, JunitCase, messages, mismatches_json, write_messages, write_paths,
+};
 use crate::domain::budget::{LiveBudget, LiveBudgetAnswer, LivePart};
 use crate::domain::id::AgentId;
 use crate::domain::live_results::{LIVE_HEADS, LiveEnd, LiveRow, LiveRun};
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
-use crate::domain::printable::printable_line;
-use crate::language::cases::{CaseSetting, mismatches};
-use crate::language::manifest::dollars;
+use crate::domain::tool_call::printable_line;
+use crate::language::cases::mismatches;
 use crate::process::worker::StopLevel;
 
 /// The number of runs at a time, unless it is given.
@@ -511,101 +511,4 @@ pub(super) async fn run(
     let cost = is_known.then_some(report.run.committed);
     let cannot_begin = fault == Some(AttemptFault::NotBegun);
     LiveReport { task, end, report, cannot_begin, settled: Some((part, cost)) }
-}
-
-// The terms of a live run of a case: the model, the money, the time, and what the person allows.
-
-/// The time that the turns of a live run have to end after an interrupt.
-const SHUTDOWN: &str = "5s";
-
-/// The terms of a live run.
-#[derive(Debug, Clone)]
-pub(super) struct LiveTerms {
-    /// The model of states that name none; `None` for that of the workflow.
-    pub(super) model: Option<ModelName>,
-    /// The part of the money.
-    pub(super) part: LivePart,
-    /// The time after which the run fails.
-    pub(super) limit: Duration,
-    /// The permissions that the person gives.
-    pub(super) permissions: LivePermissions,
-}
-
-impl LiveTerms {
-    /// Returns the arguments of `raymond run`: the settings of the case, as far as they are within the terms, and the
-    /// terms.
-    pub(super) fn arguments(&self, settings: &[CaseSetting]) -> Vec<OsString> {
-        let is_replaced = |setting: &CaseSetting| match &*setting.name {
-            "model" => self.model.is_some(),
-            // Money that runs out has to pause the run, so that it is known that it was cut off.
-            "on_budget" => !self.is_own_budget(settings),
-            "budget" | "shutdown" => true,
-            _ => setting.permission().is_some(),
-        };
-        let kept: Vec<CaseSetting> =
-            settings.iter().filter(|setting| !is_replaced(setting)).cloned().collect();
-        let mut arguments = options(&kept);
-        arguments.extend(self.model.iter().map(|model| format!("--model={model}").into()));
-        arguments.push(format!("--budget={}", self.budget(settings).dollars()).into());
-        arguments.push(format!("--shutdown={SHUTDOWN}").into());
-        arguments.extend(self.permissions.arguments());
-        arguments
-    }
-
-    /// Returns whether the run is held to the budget of the case itself.
-    pub(super) fn is_own_budget(&self, settings: &[CaseSetting]) -> bool {
-        own_budget(settings).is_some_and(|own| own <= self.part.run_budget())
-    }
-
-    fn budget(&self, settings: &[CaseSetting]) -> Usd {
-        let part = self.part.run_budget();
-        own_budget(settings).map_or(part, |own| own.min(part))
-    }
-}
-
-fn own_budget(settings: &[CaseSetting]) -> Option<Usd> {
-    let own = settings.iter().find(|setting| setting.name == "budget")?;
-    dollars(own.value.as_deref()?).ok()
-}
-
-#[cfg(test)]
-mod live_terms_tests {
-    use super::*;
-    use crate::domain::budget::{LiveBudget, LiveBudgetAnswer};
-    use crate::language::position::SourcePlace;
-
-    fn shown(settings: &[(&str, &str)], model: Option<&str>) -> String {
-        let mut budget = LiveBudget::new(Usd::from_dollars(1.0));
-        let LiveBudgetAnswer::Part(part) = budget.reserve(1, Usd::ZERO) else {
-            panic!("there is money")
-        };
-        let model = model.map(|model| ModelName::parse(model).expect("a model"));
-        let permissions = LivePermissions::default();
-        let terms = LiveTerms { model, part, limit: Duration::ZERO, permissions };
-        let setting = |(name, value): &(&str, &str)| CaseSetting {
-            name: (*name).to_owned(),
-            at: SourcePlace::START,
-            value: Some((*value).to_owned()),
-        };
-        let settings: Vec<CaseSetting> = settings.iter().map(setting).collect();
-        let words = terms.arguments(&settings);
-        words.iter().map(|word| word.to_string_lossy()).collect::<Vec<_>>().join(" ")
-    }
-
-    #[test]
-    fn case_spends_no_more_and_may_do_no_more_than_its_terms_say() {
-        assert_eq!(shown(&[], None), "--budget=0.5 --shutdown=5s");
-        assert_eq!(
-            shown(&[("model", "opus"), ("max_agents", "3")], Some("haiku")),
-            "--max-agents=3 --model=haiku --budget=0.5 --shutdown=5s"
-        );
-        assert_eq!(
-            shown(&[("model", "opus"), ("budget", "0.10"), ("on_budget", "end")], None),
-            "--model=opus --on-budget=end --budget=0.1 --shutdown=5s"
-        );
-        assert_eq!(
-            shown(&[("budget", "20"), ("on_budget", "end"), ("allow_tools", "Bash")], None),
-            "--budget=0.5 --shutdown=5s"
-        );
-    }
 }

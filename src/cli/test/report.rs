@@ -7,19 +7,20 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use console::style;
 use serde_json::{Value, json};
 
+use super::discovery::LoadedCase;
 use crate::cli::exit::Error;
 use crate::cli::output;
-use crate::cli::test::case_run::CaseReport;
 use crate::cli::test::discovery;
 use crate::cli::test::discovery::shown;
 use crate::domain::id::AgentId;
 use crate::domain::observed_run::ObservedRun;
-use crate::domain::printable::printable_line;
-use crate::language::cases::{CaseMismatch, PathDifference};
+use crate::domain::tool_call::printable_line;
+use crate::language::cases::{CaseMismatch, CaseTexts, PathDifference};
 use crate::language::coverage::PlacesCoverage;
 use crate::world::recorded_files::ScriptedFiles;
 
@@ -429,6 +430,58 @@ fn is_within(folder: &Path, other: &Path) -> bool {
     match (folder.canonicalize(), other.canonicalize()) {
         (Ok(folder), Ok(other)) => folder.starts_with(other),
         (Ok(_) | Err(_), Err(_)) | (Err(_), Ok(_)) => false,
+    }
+}
+
+// The report of a case that was run.
+
+/// A case that was run.
+#[derive(Debug)]
+pub(super) struct CaseReport {
+    pub(super) loaded: LoadedCase,
+    pub(super) duration: Duration,
+    /// The reason why the case has no run to compare.
+    pub(super) error: Option<String>,
+    pub(super) mismatches: Vec<CaseMismatch>,
+    pub(super) run: ObservedRun,
+    pub(super) texts: CaseTexts,
+    pub(super) sweep: Option<KillSweep>,
+}
+
+impl CaseReport {
+    /// Returns the report of a case that has not been run yet.
+    pub(super) fn new(loaded: LoadedCase) -> Self {
+        Self {
+            loaded,
+            duration: Duration::ZERO,
+            error: None,
+            mismatches: Vec::new(),
+            run: ObservedRun::default(),
+            texts: CaseTexts::default(),
+            sweep: None,
+        }
+    }
+
+    /// Returns whether all that is expected holds.
+    pub(super) fn has_passed(&self) -> bool {
+        let is_swept = self.sweep.as_ref().is_none_or(KillSweep::has_passed);
+        self.error.is_none() && self.mismatches.is_empty() && is_swept
+    }
+}
+
+/// The kills of a case.
+#[derive(Debug, Default)]
+pub(super) struct KillSweep {
+    /// The number of kills.
+    pub(super) kills: u64,
+    /// The records after which the run came to something else, each with the difference.
+    pub(super) differences: Vec<(u64, String)>,
+}
+
+impl KillSweep {
+    /// Returns whether each resumed run came to the same.
+    pub(super) fn has_passed(&self) -> bool {
+        self.differences.is_empty()
     }
 }
 

@@ -1,7 +1,7 @@
 //! Draws the screen: two lines about the run, the rows or the view in their place, a line of keys.
 
 use std::cmp::Reverse;
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use console::{measure_text_width, pad_str, truncate_str};
 use ratatui::Frame;
@@ -9,19 +9,15 @@ use ratatui::layout::Rect;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::text::Line;
 
-use super::HELP;
-use super::screen::{ScreenView, TopScreen};
+use super::{AgentFilter, HELP, ScreenView, TopScreen};
 use crate::actor::registry::item_of;
 use crate::cli::agent_table::of_many;
 use crate::cli::output::short_number;
-use crate::domain::id::{AgentId, StateName};
+use crate::domain::id::StateName;
 use crate::domain::money::Usd;
-use crate::domain::printable::{one_line, printable_line};
 use crate::domain::run::RunStatus;
-use crate::domain::tree;
-use crate::domain::tree::{
-    AgentHierarchy, FAMILY_FOLD_SIZE, FamilyKey, FoldOptions, FoldSource, RowSubject, TreeRow,
-};
+use crate::domain::tool_call::{one_line, printable_line};
+use crate::domain::tree::{RowSubject, TreeRow};
 use crate::domain::views::run_standing;
 use crate::plugin::screen::clock;
 use crate::plugin::sentence::waiting;
@@ -195,104 +191,6 @@ fn help_lines(width: usize) -> Vec<StyledLine> {
         line.broken(width, KEYS)
     };
     HELP.iter().flat_map(line).collect()
-}
-
-// The rows of the tree in `raymond top`.
-//
-// Stuck and busy agents come first; many alike share a row, folded by [`fold`](crate::domain::tree).
-//
-// A row holds only places in the list of agents. Its text is made when it is drawn.
-
-/// A filter for the agents on the screen.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct AgentFilter {
-    /// A part of the id or the state, in lower case.
-    pub(super) text: String,
-    /// The kind; `None` for all kinds.
-    pub(super) kind: Option<StatusFilter>,
-}
-
-/// The families whose agents have separate rows.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct ExpandedFamilies {
-    /// The single families.
-    pub(super) families: HashSet<FamilyKey>,
-    /// True for all families, so that no row stands for many agents.
-    pub(super) all: bool,
-}
-
-impl AgentFilter {
-    /// Returns whether anything is left out.
-    pub(super) fn is_set(&self) -> bool {
-        !self.text.is_empty() || self.kind.is_some()
-    }
-
-    fn shows(&self, entry: &AgentEntry) -> bool {
-        let has = |text: &str| text.to_lowercase().contains(&self.text);
-        self.kind.is_none_or(|kind| entry.status.kind() == kind)
-            && (self.text.is_empty()
-                || has(entry.id.as_str())
-                || entry.state.as_ref().is_some_and(|state| has(state.as_str())))
-    }
-}
-
-/// Returns the rows: the whole tree, or a flat list of the agents that the filter shows.
-pub(super) fn rows(
-    entries: &[AgentEntry],
-    filter: &AgentFilter,
-    opened: &ExpandedFamilies,
-) -> Vec<TreeRow> {
-    if filter.is_set() { list(entries, filter) } else { tree(entries, opened) }
-}
-
-fn list(entries: &[AgentEntry], filter: &AgentFilter) -> Vec<TreeRow> {
-    let mut shown: Vec<usize> =
-        (0..entries.len()).filter(|&entry| filter.shows(&entries[entry])).collect();
-    let path = |id: &AgentId| -> Vec<u32> {
-        id.as_str().split('.').map(|part| part.parse().unwrap_or(0)).collect()
-    };
-    shown.sort_by_cached_key(|&entry| (entries[entry].status.rank(), path(&entries[entry].id)));
-    shown
-        .into_iter()
-        .map(|entry| TreeRow { depth: 0, of: RowSubject::One(entry), cut: false })
-        .collect()
-}
-
-fn tree(entries: &[AgentEntry], opened: &ExpandedFamilies) -> Vec<TreeRow> {
-    let branches = AgentHierarchy::of(entries.iter().map(|entry| &entry.id));
-    let mut best: Vec<u8> = entries.iter().map(|entry| entry.status.rank()).collect();
-    for place in branches.in_order().into_iter().rev() {
-        if let Some(parent) = branches.parent(place) {
-            best[parent] = best[parent].min(best[place]);
-        }
-    }
-    let many = if opened.all { usize::MAX } else { FAMILY_FOLD_SIZE };
-    let folding = FoldOptions { many, deepest: usize::MAX, opened: Some(&opened.families) };
-    tree::rows(&branches, &RankedBranches { entries, best }, folding)
-}
-
-/// The agents with the best rank in the tree below each, its own included.
-struct RankedBranches<'run> {
-    entries: &'run [AgentEntry],
-    best: Vec<u8>,
-}
-
-impl FoldSource for RankedBranches<'_> {
-    fn id(&self, place: usize) -> &AgentId {
-        &self.entries[place].id
-    }
-
-    fn began(&self, place: usize) -> Option<&StateName> {
-        self.entries[place].began.as_ref()
-    }
-
-    fn stands_out(&self, place: usize) -> Option<u8> {
-        self.entries[place].status.stands_out()
-    }
-
-    fn rank(&self, place: usize) -> u8 {
-        self.best[place]
-    }
 }
 
 // The texts of the screen: the headline, and the visible rows. Pure.
@@ -534,9 +432,6 @@ fn all_of(status: &TopAgentStatus) -> &'static str {
         TopAgentStatus::Unneeded => "unneeded",
     }
 }
-
-#[cfg(test)]
-pub(super) mod rows_tests;
 
 #[cfg(test)]
 mod tests {

@@ -1,8 +1,8 @@
 //! The effect of keys on the screen.
 
 use super::*;
-use crate::cli::top::draw::rows;
-use crate::cli::top::draw::rows_tests::{entry, shown};
+use crate::cli::top::rows;
+use crate::cli::top::rows_tests::{entry, shown};
 use crate::domain::agent_status::{AgentStatus, WaitReason};
 use crate::runtime::observing::agent_entries::TopAgentStatus;
 

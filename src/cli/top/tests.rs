@@ -6,10 +6,8 @@ use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 use ratatui::buffer::Cell;
 
-use crate::cli::top::draw::{
-    AgentFilter, ExpandedFamilies, ScreenContent, cells, draw, fitting, headlines, room, rows,
-};
-use crate::cli::top::screen::TopScreen;
+use crate::cli::top::draw::{ScreenContent, cells, draw, fitting, headlines, room};
+use crate::cli::top::{AgentFilter, ExpandedFamilies, TopScreen, rows};
 use crate::domain::agent::{Agent, TurnHold};
 use crate::domain::agent_status::{AgentStatus, WaitReason};
 use crate::domain::budget::BudgetShare;
@@ -260,8 +258,7 @@ fn drawn(known: MonitoredRun<'_>, (width, height): (u16, u16)) -> Vec<String> {
     let headlines = headlines(known, &entries);
     let (headlines, entries, rows) = (&*headlines, &*entries, &*rows);
     let content = ScreenContent { known, headlines, entries, rows, messages: &[], colours: false };
-    let mut screen = TopScreen::default();
-    screen.room = room(height);
+    let screen = TopScreen { room: room(height), ..TopScreen::default() };
     let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
     terminal.draw(|frame| draw(frame, &content, &screen)).expect("drawn");
     let cells = terminal.backend().buffer().content().chunks(width.into());

@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use super::*;
 use crate::actor::registry::AgentView;
+use crate::domain::agents::LiveAgents;
 use crate::domain::event::{AgentFailed, Record, StepFinished};
 use crate::domain::id::{AgentId, SessionId, StateName};
 use crate::domain::refusal::{ToolRefusal, ToolRefusals};
-use crate::domain::run::{LiveAgents, PauseReason};
+use crate::domain::restart::FailureGroup;
+use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
-use crate::domain::supervision::FailureGroup;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::TagName;
 use crate::domain::turn::TurnCost;

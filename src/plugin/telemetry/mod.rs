@@ -20,9 +20,9 @@
 //!
 //! No prompt, reply, value, message or path is exported: names, numbers and kinds of failure only.
 
-pub mod config;
-mod export;
-pub mod meters;
+pub mod actor;
+pub mod export;
+mod meters;
 mod span;
 pub mod trace;
 mod turn;

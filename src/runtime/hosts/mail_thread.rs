@@ -14,9 +14,7 @@ use crate::domain::id::RunId;
 use crate::domain::placement::HostSighting;
 use crate::engine::EngineError;
 use crate::engine::connect::RunSpace;
-use crate::engine::host_mailbox::{
-    HostReply, HostRequest, MailReceiver, RegisteredHost, Withdrawal,
-};
+use crate::engine::shared_log::{HostReply, HostRequest, MailReceiver, RegisteredHost, Withdrawal};
 use crate::runtime::error::Error;
 use crate::runtime::sharing::{
     CommandRole, EngineMirror, HeldRun, PageSize, SilentHosts, ToldError, fetch_mail, sighting,

@@ -9,14 +9,13 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use super::mail_thread::{ACTIVITY, HostCalls, HostMailThread};
-use crate::actor::process::HostFeed;
+use crate::actor::launch::HostFeed;
 use crate::actor::runner::{
     ActivityExecutor, ExchangeOutcome, LocalFuture, LookupOutcome, StepRunner, StopLevel,
     TurnNotice, TurnNoticeHandler,
 };
 use crate::actor::supervisor::PlacementMode;
-use crate::domain::activity::{Activity, ActivityOutcome};
-use crate::domain::body_command::CommandId;
+use crate::domain::activity::{Activity, ActivityOutcome, CommandId};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::git_exchange::ExchangeDirection;
 use crate::domain::host::Home;
@@ -26,7 +25,7 @@ use crate::domain::session::SessionKeeping;
 use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 use crate::domain::turn_options::ApprovalPolicy;
-use crate::domain::worktree::{SnapshotCommit, WorkingDir};
+use crate::domain::worktree_snapshot::{SnapshotCommit, WorkingDir};
 use crate::runtime::error::Error;
 use crate::runtime::sharing::{EngineMirror, HeldRun, apart};
 

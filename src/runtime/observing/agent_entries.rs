@@ -10,18 +10,17 @@ use crate::actor::context::now;
 use crate::domain::agent::Agent;
 use crate::domain::agent_status::{AgentStatus, RunObservation, WaitReason};
 use crate::domain::apply::{Effect, apply};
-use crate::domain::budget::BudgetShortage;
+use crate::domain::budget_shortage::{AcceptedAnswer, BudgetShortage};
 use crate::domain::decide::{answer as decide, stopped};
 use crate::domain::event::{
     AgentHold, AgentMessage, AttachedSession, Event, PromptEdit, Record, RunCommand,
 };
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::money::Usd;
-use crate::domain::printable::one_line;
-use crate::domain::question::AcceptedAnswer;
 use crate::domain::run::{AgentEnding, FinishedAgent, Run};
 use crate::domain::settings::AnswererKind;
 use crate::domain::time::Timestamp;
+use crate::domain::tool_call::one_line;
 use crate::domain::turn::FailureCause;
 use crate::plugin::fan_out::ActivityKind;
 use crate::plugin::sentence::{own_work, sentence, wait_sentence};
@@ -33,7 +32,7 @@ use crate::runtime::error::Error;
 use crate::store::inbox;
 use crate::store::inbox::InboxCommand;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::snapshot::{RunView, load_view};
+use crate::store::view::{RunView, load_view};
 
 /// The observation of a turn that has been begun.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

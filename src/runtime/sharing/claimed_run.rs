@@ -8,7 +8,10 @@
 //! Calls to an engine that are made again until it has carried them out.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::sleep;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -17,14 +20,14 @@ use crate::domain::host::{HostName, HostStanding};
 use crate::domain::id::RunId;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms, WorkflowPins};
 use crate::domain::settings::Settings;
-use crate::engine::host_mailbox::RegisteredHost;
-use crate::engine::shared_log::SharedRun;
+use crate::engine::shared_log::{LogLine, RegisteredHost, RunLease, SharedRun};
 use crate::engine::{Engine, EngineError};
+use crate::runtime::directories::directory;
 use crate::runtime::error::Error;
-use crate::runtime::sharing::run_engine::{
-    HeldRun, LEASE_TIME, RENEWAL_INTERVAL, RunEngine, apart,
-};
+use crate::store;
+use crate::store::files;
 use crate::store::layout::RunsRoot;
+use crate::store::log::{LineBatch, RunLog, SharedLine};
 
 /// The standing of a run before it was claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -424,6 +427,158 @@ impl ToldError {
         let is_news = self.failures >= FAILURES && self.told.len() < MOST_TOLD;
         let is_news = is_news && self.told.insert(error.clone());
         is_news.then(|| format!("{error}; until this is fixed, {failed}"))
+    }
+}
+
+// An engine, as the supervisor of a run uses it.
+
+/// The time after which a run without a sign of its supervisor may be taken over.
+pub(in crate::runtime) const LEASE_TIME: Duration = Duration::from_secs(6);
+
+/// The time between two signs of a supervisor.
+pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(2);
+
+/// An engine, and the name that this raymond has there.
+#[derive(Debug, Clone)]
+pub struct RunEngine {
+    /// The engine.
+    pub engine: Arc<dyn Engine>,
+    /// The name of this raymond, which no other one has: its machine and its process.
+    pub holder: String,
+}
+
+/// The right to supervise a run in an engine.
+#[derive(Debug, Clone)]
+pub struct HeldRun {
+    /// The engine.
+    pub engine: Arc<dyn Engine>,
+    /// The lease.
+    pub lease: RunLease,
+}
+
+/// The part of a machine in the exchange of commands.
+#[derive(Debug, Clone, Copy)]
+pub enum CommandRole<'a> {
+    /// It gives commands.
+    Sender,
+    /// It supervises the run, and takes them.
+    Supervisor(&'a RunLease),
+}
+
+/// Returns the error of the store for an error of an engine.
+pub(super) fn store_error(error: &EngineError, run: &RunId) -> store::Error {
+    match error {
+        EngineError::TakenOver { .. } => store::Error::TakenOver { id: run.clone() },
+        other => store::Error::Engine(other.to_string()),
+    }
+}
+
+/// Returns the lines of an engine's log as the store has them.
+pub(super) fn shared_lines(lines: Vec<LogLine>) -> Vec<SharedLine> {
+    lines.into_iter().map(|LogLine { seq, text }| SharedLine { seq, text }).collect()
+}
+
+/// Returns the settings of a run for this machine. A run that was started on another machine has a separate directory
+/// here, unless all machines have the same directory.
+pub(in crate::runtime) fn settings_here(
+    settings: &Settings,
+    held: Option<&HeldRun>,
+    root: &RunsRoot,
+    run: &RunId,
+) -> Result<Settings, Error> {
+    if held.is_none() || Path::new(&settings.cwd).is_dir() {
+        return Ok(settings.clone());
+    }
+    let workspace = root.path().join("workspaces").join(run.as_str());
+    files::make_dir(&workspace)?;
+    Ok(Settings { cwd: directory(&workspace)?, ..settings.clone() })
+}
+
+/// Calls an engine on a separate thread, because calls block and must not be made on an actor thread.
+pub(in crate::runtime) fn apart<T: Send>(call: impl FnOnce() -> T + Send) -> T {
+    std::thread::scope(|scope| match scope.spawn(call).join() {
+        Ok(called) => called,
+        Err(panicked) => std::panic::resume_unwind(panicked),
+    })
+}
+
+// The log of a run in an engine. While the engine cannot be reached, it is asked again; running turns go on meanwhile.
+
+/// The first pause before an engine that could not be reached is asked again.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The time to wait for a further line. A call costs the engine more than the lines that it carries, and replies that
+/// arrive at the same moment are recorded one after the other.
+const GATHERING_TIME: Duration = Duration::from_millis(1);
+
+/// The log of a run in an engine.
+struct EngineLog {
+    held: HeldRun,
+    /// False from the first call that did not reach the engine until one does.
+    is_reached: bool,
+}
+
+impl HeldRun {
+    /// Returns the log of the run.
+    pub fn log(&self) -> Box<dyn RunLog> {
+        Box::new(EngineLog { held: self.clone(), is_reached: true })
+    }
+}
+
+impl EngineLog {
+    /// Makes a call, and tells people once that the engine cannot be reached, and once that it is again. Returns whether it
+    /// was reached.
+    fn reach(
+        &mut self,
+        call: impl Fn(&HeldRun) -> Result<(), EngineError>,
+    ) -> Result<bool, store::Error> {
+        let called = call(&self.held);
+        let is_reached = match &called {
+            Ok(()) => true,
+            Err(error) if error.is_passing() => false,
+            Err(error) => return Err(store_error(error, &self.held.lease.run)),
+        };
+        if let (true, Err(error)) = (self.is_reached, &called) {
+            tracing::warn!(
+                "{error}; the run waits for the engine, running turns continue, and nothing is lost"
+            );
+        }
+        if is_reached && !self.is_reached {
+            let engine = self.held.engine.address();
+            tracing::warn!("the engine {engine} can be reached again; the run continues");
+        }
+        self.is_reached = is_reached;
+        Ok(is_reached)
+    }
+}
+
+impl RunLog for EngineLog {
+    fn append(&mut self, batch: &LineBatch) -> Result<(), store::Error> {
+        let line =
+            |line: &store::log::SharedLine| LogLine { seq: line.seq, text: line.text.clone() };
+        let lines: Vec<LogLine> = batch.shared.iter().map(line).collect();
+        let mut pause = FIRST_PAUSE;
+        while !self.reach(|held| held.engine.append(&held.lease, &lines))? {
+            sleep(pause);
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
+        Ok(())
+    }
+
+    fn renewal_interval(&self) -> Option<Duration> {
+        Some(RENEWAL_INTERVAL)
+    }
+
+    fn renew(&mut self) -> Result<(), store::Error> {
+        // What was not reached now is tried again at the next append, or after the interval.
+        self.reach(|held| held.engine.renew_lease(&held.lease, LEASE_TIME)).map(drop)
+    }
+
+    fn gathering_time(&self) -> Duration {
+        GATHERING_TIME
     }
 }
 

@@ -28,10 +28,8 @@ use crate::language::source::checksum;
 use crate::proof::ProofKey;
 use crate::runtime::error::Error;
 use crate::runtime::sharing::claimed_run::{
-    ClaimedRun, SharedTerms, blob_name, damaged, terms, until_reached,
-};
-use crate::runtime::sharing::run_engine::{
-    CommandRole, HeldRun, LEASE_TIME, RunEngine, shared_lines, store_error,
+    ClaimedRun, CommandRole, HeldRun, LEASE_TIME, RunEngine, SharedTerms, blob_name, damaged,
+    shared_lines, store_error, terms, until_reached,
 };
 use crate::store;
 use crate::store::capture::WorkflowCapture;
@@ -42,10 +40,10 @@ use crate::store::layout::RunsRoot;
 use crate::store::log::SharedLine;
 use crate::store::run_store::{LockedRun, RecoveredRun};
 use crate::store::shared_copy::{NumberedChange, SharedFacts, SharedParts};
-use crate::store::snapshot::load_view;
 use crate::store::user_state::UserState;
-use crate::store::{shared_copy, turn_proofs};
-use crate::world::git_place::note_repository;
+use crate::store::view::load_view;
+use crate::store::{shared_copy, user_state};
+use crate::world::context::note_repository;
 
 /// The longest time between two looks at the engine.
 const LOOK_INTERVAL: Duration = Duration::from_millis(300);
@@ -154,7 +152,7 @@ impl EngineMirror {
     /// [`Error`] if the engine cannot be asked, or they cannot be kept.
     pub(in crate::runtime) fn adopt_terms(&self, run: &RunId) -> Result<(), Error> {
         let terms = terms(&*self.engine, run)?;
-        Ok(turn_proofs::save(&self.state, &terms.seal(run, &self.root))?)
+        Ok(user_state::save(&self.state, &terms.seal(run, &self.root))?)
     }
 
     /// Gives the lease of an abandoned run back as if it had been stopped, so that no worker takes the run over.

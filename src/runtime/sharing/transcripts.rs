@@ -10,9 +10,9 @@ use crate::domain::host_work::{HostAnswer, HostWork, WIRE_VERSION};
 use crate::domain::id::RunId;
 use crate::domain::turn::TurnId;
 use crate::domain::turn::TurnTexts;
-use crate::engine::host_mailbox::{HostRequest, MailReceiver, QUESTION, RegisteredHost};
+use crate::engine::shared_log::{HostRequest, MailReceiver, QUESTION, RegisteredHost};
 use crate::engine::{Engine, EngineError};
-use crate::runtime::sharing::run_engine::fetch_mail;
+use crate::runtime::sharing::publish::fetch_mail;
 
 /// The most bytes that are asked for at once.
 const MAX_BYTES: u64 = 4 * 1024 * 1024;

@@ -15,7 +15,7 @@ use tokio::task::spawn_blocking;
 
 use crate::domain::host::HostReport;
 use crate::domain::host_work::{HostAnswer, HostWork, MAX_MAIL_BYTES, StoredMail};
-use crate::engine::host_mailbox::{HostClaim, HostReply, HostRequest, MailReceiver};
+use crate::engine::shared_log::{HostClaim, HostReply, HostRequest, MailReceiver};
 use crate::engine::{Engine, EngineError};
 use crate::process::host;
 use crate::runtime::error::Error;

@@ -23,7 +23,7 @@ use crate::domain::session::{
     MAX_SESSION_PART_BYTES, SessionManifest, SessionPart, parts_to_keep,
 };
 use crate::engine::connect::RunSpace;
-use crate::engine::host_mailbox::{HOST_SILENCE, HostClaim, RegisteredHost};
+use crate::engine::shared_log::{HOST_SILENCE, HostClaim, RegisteredHost};
 use crate::engine::{Engine, EngineError};
 use crate::language::source::checksum;
 use crate::process::launch::claude_version;
@@ -34,8 +34,8 @@ use crate::runtime::sharing::{EngineMirror, LEASE_TIME, apart, fetch_content, pu
 use crate::runtime::supervise::InterruptReceiver;
 use crate::runtime::worker::policy::{CLAUDE, HostPolicy};
 use crate::store::layout::RunsRoot;
-use crate::store::snapshot::load_view;
 use crate::store::user_state::UserState;
+use crate::store::view::load_view;
 
 /// The pause before a host is asked for again that another worker serves.
 const PAUSE: Duration = Duration::from_secs(1);

@@ -25,7 +25,7 @@ use crate::domain::host::Home;
 use crate::domain::host_work::{HostAnswer, HostWork, StoredMail};
 use crate::domain::id::{AgentId, RunId};
 use crate::engine::Engine;
-use crate::engine::host_mailbox::{HostClaim, HostReply, HostRequest};
+use crate::engine::shared_log::{HostClaim, HostReply, HostRequest};
 use crate::runtime::error::Error;
 use crate::runtime::sharing::apart;
 use crate::runtime::supervise::InterruptReceiver;

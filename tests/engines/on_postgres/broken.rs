@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use raymond::engine::host_mailbox::MailReceiver;
+use raymond::engine::shared_log::MailReceiver;
 use raymond::engine::{Engine, EngineError};
 
 use crate::lost_answers;

@@ -5,8 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use raymond::engine::Engine;
-use raymond::engine::host_mailbox::MailReceiver;
-use raymond::engine::shared_log::RunLease;
+use raymond::engine::shared_log::{MailReceiver, RunLease};
 
 use super::backend::{Backend, own_server};
 use crate::support::{
@@ -114,7 +113,7 @@ fn mail_outlives_a_killed_server() {
     assert_eq!(one.replies(&lease, &[], 10), Ok(vec![reply(&lease, "b")]));
     assert_eq!(
         one.withdraw(&lease, &key(&lease, "a")),
-        Ok(raymond::engine::host_mailbox::Withdrawal::Begun)
+        Ok(raymond::engine::shared_log::Withdrawal::Begun)
     );
 }
 

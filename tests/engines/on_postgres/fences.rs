@@ -3,7 +3,7 @@
 use std::thread;
 
 use raymond::engine::EngineError;
-use raymond::engine::host_mailbox::Withdrawal;
+use raymond::engine::shared_log::Withdrawal;
 
 use crate::postgres::database::{Database, Session};
 use crate::support::{

@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use raymond::engine::connect::connect;
-use raymond::engine::host_mailbox::MailReceiver;
+use raymond::engine::shared_log::MailReceiver;
 use raymond::engine::{Engine, EngineAddress, EngineError};
 
 use super::backend::own_server;

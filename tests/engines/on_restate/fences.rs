@@ -1,7 +1,7 @@
 //! Fences of hosts that the object of a run keeps.
 
 use raymond::engine::EngineError;
-use raymond::engine::host_mailbox::HostReply;
+use raymond::engine::shared_log::HostReply;
 
 use crate::on_restate::two_machines;
 use crate::support::{begun_run, key, later, reply, request, served_host};

@@ -10,8 +10,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::routing::post;
 use raymond::engine::connect::connect;
-use raymond::engine::host_mailbox::{MailReceiver, Withdrawal};
-use raymond::engine::shared_log::RunLease;
+use raymond::engine::shared_log::{MailReceiver, RunLease, Withdrawal};
 use raymond::engine::{EngineAddress, EngineError};
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use raymond::domain::host::{HostEpoch, HostReport, HostStanding};
-use raymond::engine::host_mailbox::RegisteredHost;
+use raymond::engine::shared_log::RegisteredHost;
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{new_host, report, served_host, wait_until};

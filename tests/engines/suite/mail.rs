@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use raymond::domain::host::HostStanding;
-use raymond::engine::host_mailbox::{HostClaim, HostReply, HostRequest, Withdrawal};
+use raymond::engine::shared_log::{HostClaim, HostReply, HostRequest, Withdrawal};
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{

@@ -1,6 +1,6 @@
 //! Questions of whoever looks at a run.
 
-use raymond::engine::host_mailbox::{HostReply, HostRequest};
+use raymond::engine::shared_log::{HostReply, HostRequest};
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{OneRequest, begun_run, key, new_run_id, receive, request, served_host};

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use raymond::engine::host_mailbox::Withdrawal;
-use raymond::engine::shared_log::RunLease;
+use raymond::engine::shared_log::{RunLease, Withdrawal};
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{

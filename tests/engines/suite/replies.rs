@@ -1,6 +1,6 @@
 //! Replies: each reaches the supervisor that holds the lease, until it is forgotten.
 
-use raymond::engine::host_mailbox::{HostReply, Withdrawal};
+use raymond::engine::shared_log::{HostReply, Withdrawal};
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{

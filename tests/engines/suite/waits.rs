@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use raymond::engine::Engine;
 use raymond::engine::connect::SharedCommand;
-use raymond::engine::host_mailbox::MailReceiver;
+use raymond::engine::shared_log::MailReceiver;
 
 use crate::support::{
     OneRequest as _, WAIT_TIMEOUT, begun_run, receive, reply, request, served_host,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use raymond::domain::transition::TagName;
 use raymond::language::graph::vocabulary::GraphVocabulary;
-use raymond::language::program::vocabulary::{METADATA, ROLE_KEYWORDS, forms};
+use raymond::language::program::reader::{METADATA, ROLE_KEYWORDS, forms};
 use raymond::language::schema::FileSchema;
 use raymond::language::turn_options;
 use raymond::plugin::schema::{ProtocolPart, schema};

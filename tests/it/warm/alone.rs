@@ -12,7 +12,7 @@ use raymond::domain::supervision::SupervisionPolicy;
 use raymond::domain::transition::Variables;
 use raymond::domain::turn::{TURN_VERSION, TurnId, TurnInput, TurnOutcome, TurnReply};
 use raymond::domain::turn_options::TurnOptions;
-use raymond::domain::worktree::WorkingDir;
+use raymond::domain::worktree_snapshot::WorkingDir;
 use raymond::process::claude::ClaudeRunner;
 use raymond::process::command::EnvironmentMarker;
 use raymond::process::working_dirs::WorkingDirs;

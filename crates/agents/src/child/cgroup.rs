@@ -1,8 +1,8 @@
 //! Control groups: where possible, each process of a turn is in a separate group, with everything that it starts.
 //!
-//! A process leaves its control group only if it is moved, not by starting a new session or clearing its environment.
-//! So the group holds exactly the processes of the turn's tools, even after raymond was killed. This needs cgroup v2
-//! and the right to create groups below the group of this process. Otherwise [`subreaper`](super::orphans) is used.
+//! A process leaves its control group only by being moved, not by a session of its own or by clearing its environment.
+//! So the group holds exactly the processes of the turn's tools, also after raymond was killed. It needs cgroup v2,
+//! and the right to make groups below the group of this process. Otherwise [`subreaper`](super::subreaper) is used.
 //!
 //! The groups of a run are inside a group that is named after the identity of the directory of runs, not its path. Its
 //! path is noted beside the streams, because the next raymond may itself be in another group. If a process used no

@@ -4,21 +4,23 @@
 //!
 //! The values of statements: parameters with their types, and columns of rows.
 
-use std::error::Error as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::collections::HashMap;
+use std::future::poll_fn;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::AbortHandle;
-use tokio::time::timeout;
-use tokio_postgres::error::SqlState;
+use tokio::time::{sleep, timeout};
 use tokio_postgres::types::{ToSql, Type};
-use tokio_postgres::{Client, Connection, Error, Row, Socket};
+use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket};
 
+use crate::EngineAddress;
+use crate::postgres::failure::{Failure, FailureKind};
 use crate::postgres::schema;
 use crate::postgres::settings::{Encrypted, PostgresSettings};
-use crate::{EngineAddress, EngineError};
 
 /// The time for a call.
 pub(super) const CALL_LIMIT: Duration = Duration::from_secs(8);
@@ -310,198 +312,171 @@ fn late(address: &EngineAddress) -> Failure {
     Failure::unreachable(address, format!("it did not let this machine in within {seconds} s"))
 }
 
-// Errors of the server and of connections: what they mean for a call, and their texts, which never hold a password.
+// Listens for notifications on a separate connection, from the first request or wait for mail.
+//
+// A pooler may hold back notifications, and a connection may be down, so waiters also poll now and then.
 
-/// What an error means for the call.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum FailureKind {
-    /// The connection is no longer usable. Another connection may be.
-    Broken,
-    /// The statement lost against another one. It may be made again at once.
-    Crossed,
-    /// A row with that key is there already.
-    Taken,
-    /// The statement failed, and would again.
-    Final,
-}
+/// The time until another connection is tried.
+const RETRY: Duration = Duration::from_secs(2);
 
-/// A call that failed.
+/// A channel that somebody waits for.
 #[derive(Debug)]
-pub(super) struct Failure {
-    pub(super) kind: FailureKind,
-    pub(super) error: EngineError,
+pub(super) struct Channel {
+    /// Told when there is news, or when news may have been missed.
+    pub(super) told: Notify,
+    news: AtomicU64,
+    /// True while notifications come.
+    is_heard: AtomicBool,
+    /// The number of notifications before the last call that asked for what the channel tells of.
+    asked_at: AtomicU64,
 }
 
-impl From<Failure> for EngineError {
-    fn from(failure: Failure) -> Self {
-        failure.error
-    }
-}
+/// The value of `asked_at` if nobody has asked yet.
+const NEVER: u64 = u64::MAX;
 
-/// The remedy for rights that are missing.
-const GRANTS: &str = "the owner of the schema gives them: GRANT USAGE ON SCHEMA raymond TO …; \
-    GRANT SELECT ON ALL TABLES IN SCHEMA raymond TO …; \
-    GRANT INSERT ON raymond.run, raymond.log, raymond.fact, raymond.command, raymond.blob, raymond.host, raymond.request TO …; \
-    GRANT UPDATE ON raymond.run, raymond.command, raymond.host, raymond.request TO …; \
-    GRANT DELETE ON raymond.command, raymond.request TO …; \
-    GRANT EXECUTE ON ALL FUNCTIONS IN SCHEMA raymond TO …; the role that creates it needs GRANT CREATE ON DATABASE … TO …";
-
-impl Failure {
-    /// Returns an error of the connection: it may pass.
-    pub(super) fn unreachable(address: &EngineAddress, why: impl Into<String>) -> Self {
-        let error = EngineError::Unreachable { engine: address.to_string(), why: why.into() };
-        Self { kind: FailureKind::Broken, error }
-    }
-
-    /// Returns an error that stays.
-    pub(super) fn refused(address: &EngineAddress, why: impl Into<String>) -> Self {
-        let error = EngineError::Refused { engine: address.to_string(), why: why.into() };
-        Self { kind: FailureKind::Final, error }
-    }
-
-    /// Returns an error about what is stored.
-    pub(super) fn damaged(address: &EngineAddress, what: &str, why: impl Into<String>) -> Self {
-        let (engine, what) = (address.to_string(), what.to_owned());
+impl Default for Channel {
+    fn default() -> Self {
         Self {
-            kind: FailureKind::Final,
-            error: EngineError::Damaged { engine, what, why: why.into() },
+            told: Notify::new(),
+            news: AtomicU64::new(0),
+            is_heard: AtomicBool::new(false),
+            asked_at: AtomicU64::new(NEVER),
         }
     }
+}
 
-    /// Judges an error of the statements that change the tables of the version before.
-    pub(super) fn of_migration(address: &EngineAddress, error: &Error) -> Self {
-        match error.as_db_error() {
-            Some(refused) if *refused.code() == SqlState::INSUFFICIENT_PRIVILEGE => {
-                let why = "its tables are of an earlier version, and only their owner can change them: run `raymond hosts` once with the owner's address";
-                Self::refused(address, why)
-            }
-            Some(refused)
-                if [SqlState::OBJECT_IN_USE, SqlState::LOCK_NOT_AVAILABLE]
-                    .contains(refused.code()) =>
-            {
-                let why = "its tables have an earlier version, which other raymond processes are using: end their workers and stop their runs, then connect with this version";
-                Self::refused(address, why)
-            }
-            _ => Self::of_statement(address, error),
-        }
+/// The news on a channel since somebody asked last.
+#[derive(Debug, PartialEq)]
+pub(super) enum ChannelNews {
+    Nothing,
+    Something,
+    /// Notifications do not come, or nobody has asked yet.
+    Unknown,
+}
+
+impl Channel {
+    /// Returns the number of notifications up to now.
+    pub(super) fn news(&self) -> u64 {
+        self.news.load(Ordering::Acquire)
     }
 
-    /// Judges an error of a statement.
-    pub(super) fn of_statement(address: &EngineAddress, error: &Error) -> Self {
-        let Some(from_server) = error.as_db_error() else {
-            return Self::unreachable(address, format!("the connection broke: {}", causes(error)));
+    /// Notes that somebody is about to ask for what the channel tells of.
+    pub(super) fn ask(&self) {
+        self.asked_at.store(self.news(), Ordering::Release);
+    }
+
+    /// Returns what has come about since somebody asked last.
+    pub(super) fn since_asked(&self) -> ChannelNews {
+        let asked_at = self.asked_at.load(Ordering::Acquire);
+        if asked_at == NEVER || !self.is_heard.load(Ordering::Acquire) {
+            ChannelNews::Unknown
+        } else if asked_at == self.news() {
+            ChannelNews::Nothing
+        } else {
+            ChannelNews::Something
+        }
+    }
+}
+
+/// The channels by their names.
+#[derive(Debug, Default)]
+struct Channels {
+    by_name: HashMap<String, Arc<Channel>>,
+    is_running: bool,
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    channels: Mutex<Channels>,
+    /// Told when there is a new channel.
+    added: Notify,
+}
+
+/// Listens for notifications.
+#[derive(Debug)]
+pub(super) struct Listener {
+    links: Arc<Links>,
+    shared: Arc<Shared>,
+}
+
+impl Listener {
+    pub(super) fn new(links: Arc<Links>) -> Self {
+        Self { links, shared: Arc::default() }
+    }
+
+    /// Returns a channel, and listens to it from soon on.
+    pub(super) fn channel(&self, name: &str) -> Arc<Channel> {
+        let mut channels = self.shared.channels();
+        if !channels.is_running {
+            channels.is_running = true;
+            self.links.handle.spawn(listen(self.links.clone(), self.shared.clone()));
+        }
+        if let Some(channel) = channels.by_name.get(name) {
+            return channel.clone();
+        }
+        let channel = Arc::new(Channel::default());
+        channels.by_name.insert(name.to_owned(), channel.clone());
+        self.shared.added.notify_one();
+        channel
+    }
+}
+
+impl Shared {
+    fn channels(&self) -> MutexGuard<'_, Channels> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn tell(&self, name: &str) {
+        if let Some(channel) = self.channels().by_name.get(name) {
+            channel.news.fetch_add(1, Ordering::AcqRel);
+            channel.told.notify_waiters();
+        }
+    }
+}
+
+/// Listens until the engine is dropped, which ends the thread of this task.
+async fn listen(links: Arc<Links>, shared: Arc<Shared>) {
+    loop {
+        if let Err(failure) = listen_once(&links, &shared).await {
+            tracing::debug!(error = %failure.error, "no notifications from the engine");
+        }
+        for channel in shared.channels().by_name.values() {
+            channel.is_heard.store(false, Ordering::Release);
+        }
+        sleep(RETRY).await;
+    }
+}
+
+/// Listens on one connection until that ends.
+async fn listen_once(links: &Links, shared: &Arc<Shared>) -> Result<(), Failure> {
+    let (client, mut connection) = connect(&links.settings, &links.address).await?;
+    let receiver = shared.clone();
+    let mut reading = links.handle.spawn(async move {
+        while let Some(Ok(message)) = poll_fn(|context| connection.poll_message(context)).await {
+            if let AsyncMessage::Notification(notification) = message {
+                receiver.tell(notification.channel());
+            }
+        }
+    });
+    let mut known = Vec::new();
+    loop {
+        let added: Vec<(String, Arc<Channel>)> = {
+            let channels = shared.channels();
+            let added = channels.by_name.iter().filter(|(name, _)| !known.contains(*name));
+            added.map(|(name, channel)| (name.clone(), channel.clone())).collect()
         };
-        let (code, message) = (from_server.code(), one_line(from_server.message()));
-        let class = code.code().get(..2).unwrap_or_default();
-        if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
-        {
-            return Self { kind: FailureKind::Crossed, ..Self::unreachable(address, message) };
+        for (name, channel) in added {
+            let listening = client.batch_execute(&format!("LISTEN {name}")).await;
+            listening.map_err(|error| Failure::of_statement(&links.address, &error))?;
+            known.push(name);
+            // What came before was missed, so it is looked for.
+            channel.news.fetch_add(1, Ordering::AcqRel);
+            channel.is_heard.store(true, Ordering::Release);
+            channel.told.notify_waiters();
         }
-        if *code == SqlState::UNIQUE_VIOLATION {
-            return Self { kind: FailureKind::Taken, ..Self::refused(address, message) };
-        }
-        if *code == SqlState::INSUFFICIENT_PRIVILEGE {
-            return Self::refused(address, format!("{message}; {GRANTS}"));
-        }
-        if *code == SqlState::READ_ONLY_SQL_TRANSACTION {
-            return Self::unreachable(address, STANDBY);
-        }
-        if *code == SqlState::DISK_FULL {
-            return Self::refused(address, format!("{message}; make room on its disk"));
-        }
-        let missing = [
-            SqlState::UNDEFINED_TABLE,
-            SqlState::UNDEFINED_COLUMN,
-            SqlState::UNDEFINED_FUNCTION,
-            SqlState::INVALID_SCHEMA_NAME,
-        ];
-        if missing.contains(code) {
-            return Self::damaged(address, "the schema raymond", message);
-        }
-        match class {
-            // It cannot be reached, has no memory or connection left, was shut down, or cancelled the statement.
-            "08" | "53" | "57" | "58" => Self::unreachable(address, message),
-            // A value that no column takes, or that breaks a rule of its table or a limit of the program.
-            "22" | "23" | "54" => {
-                let engine = address.to_string();
-                let why = format!("{message} (SQLSTATE {})", code.code());
-                Self { kind: FailureKind::Final, error: EngineError::Unstorable { engine, why } }
-            }
-            _ => Self::refused(address, format!("{message} (SQLSTATE {})", code.code())),
+        tokio::select! {
+            () = shared.added.notified() => {}
+            _ = &mut reading => return Ok(()),
         }
     }
-
-    /// Judges an error of a new connection.
-    pub(super) fn of_connection(address: &EngineAddress, error: &Error) -> Self {
-        if let Some(from_server) = error.as_db_error() {
-            let (code, message) = (from_server.code(), one_line(from_server.message()));
-            let remedy = match code.code() {
-                "28P01" | "28000" => {
-                    "give the right user and password, as in postgres://USER:PASSWORD@HOST/DATABASE, or have pg_hba.conf let this machine in"
-                }
-                "3D000" => "name a database that is there, or make it with `createdb`",
-                _ => return Self::of_statement(address, error),
-            };
-            return Self::refused(address, format!("{message}; {remedy}"));
-        }
-        let why = causes(error);
-        if why.contains("password missing") {
-            let remedy = "write it as postgres://USER:PASSWORD@HOST/DATABASE";
-            return Self::refused(
-                address,
-                format!("it asks for a password, but none is given; {remedy}"),
-            );
-        }
-        if why.contains("does not support TLS") {
-            let remedy = "enable TLS on the server, or write ?sslmode=disable if nobody else can read the connection";
-            return Self::refused(address, format!("it offers no TLS; {remedy}"));
-        }
-        if is_about_certificate(error) {
-            let remedy = "name the file of its authority with ?sslrootcert=FILE, and the machine as the certificate does";
-            return Self::refused(
-                address,
-                format!("its certificate is not trusted: {why}; {remedy}"),
-            );
-        }
-        let remedy =
-            "check that PostgreSQL listens there, and the machine and the port of the address";
-        Self::unreachable(address, format!("{why}; {remedy}"))
-    }
-}
-
-/// What is wrong with a server that takes no writes.
-pub(super) const STANDBY: &str = "it is a standby, which does not accept writes; name the primary, or all servers and ?target_session_attrs=read-write";
-
-/// Returns whether TLS failed since the certificate was not accepted.
-fn is_about_certificate(error: &Error) -> bool {
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let inner = cause.downcast_ref::<std::io::Error>().and_then(std::io::Error::get_ref);
-        let tls = cause
-            .downcast_ref::<rustls::Error>()
-            .or_else(|| inner.and_then(|inner| inner.downcast_ref()));
-        if let Some(rustls::Error::InvalidCertificate(_)) = tls {
-            return true;
-        }
-        next = cause.source();
-    }
-    false
-}
-
-/// Returns an error with its causes, in one line.
-fn causes(error: &Error) -> String {
-    let mut parts = vec![error.to_string()];
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let text = cause.to_string();
-        if parts.last() != Some(&text) {
-            parts.push(text);
-        }
-        next = cause.source();
-    }
-    one_line(&parts.join(": "))
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

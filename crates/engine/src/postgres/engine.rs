@@ -23,14 +23,13 @@ use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
 use crate::connect::{RunSpace, SharedCommand, too_large};
-use crate::host_mailbox::HostClaim;
 use crate::postgres::calls::{
-    CALL_LIMIT, Failure, LARGE_CALL_LIMIT, Links, Parameter, content, number, stored, text, texts,
+    CALL_LIMIT, LARGE_CALL_LIMIT, Links, Listener, Parameter, content, number, stored, text, texts,
 };
-use crate::postgres::listener::Listener;
-use crate::postgres::mailbox::{ReceivedMail, ToldMail};
+use crate::postgres::failure::Failure;
+use crate::postgres::received_mail::{ReceivedMail, ToldMail};
 use crate::postgres::settings::PostgresSettings;
-use crate::shared_log::RunLease;
+use crate::shared_log::{HostClaim, RunLease};
 use crate::{Engine, EngineAddress, EngineError};
 
 /// A `PostgreSQL` database as an engine.

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::calls::{Failure, FailureKind};
 use super::engine::PostgresEngine;
+use super::failure::{Failure, FailureKind};
 use crate::postgres::calls::{number, stored, stored_limit, text};
 use crate::postgres::engine::Topic;
 use crate::shared_log::RunLease;

@@ -8,10 +8,11 @@
 
 use std::time::Duration;
 
-use crate::host_mailbox::{HostClaim, HostQuestions, HostRegistry, HostRequest, RegisteredHost};
-use crate::postgres::calls::{Failure, number, stored, text};
+use crate::postgres::calls::{number, stored, text};
 use crate::postgres::engine::PostgresEngine;
 use crate::postgres::engine::Topic;
+use crate::postgres::failure::Failure;
+use crate::shared_log::{HostClaim, HostQuestions, HostRegistry, HostRequest, RegisteredHost};
 use crate::{Engine, EngineError};
 use raymond_model::host::{HostEpoch, HostName, HostReport, HostStanding};
 

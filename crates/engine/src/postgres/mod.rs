@@ -12,11 +12,13 @@ mod fence;
 mod calls;
 mod engine;
 mod facts;
+mod failure;
 mod hosts;
-mod listener;
 mod log;
 mod mailbox;
+mod received_mail;
 mod schema;
 mod settings;
+mod waiting;
 
 pub(super) use engine::PostgresEngine;

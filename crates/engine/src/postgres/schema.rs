@@ -2,8 +2,8 @@
 
 use tokio_postgres::Client;
 
-use super::calls::{Failure, FailureKind, STANDBY};
-use super::log::STEP_STATEMENTS;
+use super::failure::{Failure, FailureKind, STANDBY};
+use super::received_mail::STEP_STATEMENTS;
 use crate::{EngineAddress, EngineError};
 
 /// The version of the tables.

@@ -19,17 +19,18 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinHandle;
 
-use super::calls::LARGE_CALL_LIMIT;
-use super::objects::run::{CarriedCommand, CarriedContent};
+use super::objects::run_calls::{CarriedCommand, CarriedContent};
+use super::serving::LARGE_CALL_LIMIT;
 use crate::connect::{RunSpace, SharedCommand, too_large};
-use crate::restate::calls::{
-    CALL_LIMIT, CalledHandler, ObjectCaller, damaged, refused, unreachable,
+use crate::restate::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, SenderNumber};
+use crate::restate::objects::state::{
+    ALL, CHANGE, CONTENT, INDEX, IndexAnswer, IndexLook, LOOK, RUN, VERSION,
 };
-use crate::restate::log::{RunBatches, call_within};
-use crate::restate::objects::endpoint::{ALL, CHANGE, CONTENT, INDEX, LOOK, RUN};
-use crate::restate::objects::run::{LeasedDeed, RunAnswer, RunCall, RunLook, SenderNumber};
-use crate::restate::objects::state::{IndexAnswer, IndexLook, VERSION};
-use crate::restate::serving::{ClientThread, RestateSettings, client};
+use crate::restate::run_batches::{RunBatches, call_within};
+use crate::restate::serving::{
+    CALL_LIMIT, CalledHandler, ClientThread, ObjectCaller, RestateSettings, client, damaged,
+    refused, unreachable,
+};
 use crate::shared_log::RunLease;
 use crate::{Engine, EngineAddress, EngineError};
 
@@ -118,7 +119,7 @@ impl RestateEngine {
     /// Asks a run.
     pub(super) fn run_look(&self, run: &RunId, look: &RunLook) -> Result<RunAnswer, EngineError> {
         let called = CalledHandler { service: RUN, key: run.as_str(), handler: LOOK };
-        let answer = self.caller.call(called, look, super::calls::LARGE_CALL_LIMIT)?;
+        let answer = self.caller.call(called, look, super::serving::LARGE_CALL_LIMIT)?;
         self.judged(run, answer)
     }
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use super::calls::{CalledHandler, LARGE_CALL_LIMIT, damaged};
 use super::engine::RestateEngine;
-use super::objects::run::{FactChangeCall, LeasedDeed, RunAnswer, RunCall, RunLook};
-use crate::restate::objects::endpoint::{FACTS, LOOK, RUN};
+use super::objects::run_calls::{FactChangeCall, LeasedDeed, RunAnswer, RunCall, RunLook};
+use super::serving::{CalledHandler, LARGE_CALL_LIMIT, damaged};
+use crate::restate::objects::state::{FACTS, LOOK, RUN};
 use crate::shared_log::RunLease;
 use crate::shared_log::{FactAppend, FactLog, FactLogEntry};
 use crate::{Engine, EngineError};

@@ -6,15 +6,15 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::host_mailbox::{HostClaim, HostQuestions, HostRegistry, HostRequest, RegisteredHost};
-use crate::restate::calls::{CALL_LIMIT, CalledHandler, damaged, refused};
 use crate::restate::engine::{RestateEngine, millis};
 use crate::restate::mailbox::run_of;
-use crate::restate::objects::endpoint::{CHANGE, HOST, LOOK};
-use crate::restate::objects::run::{CarriedRequest, RunAnswer, RunCall, RunLook};
-use crate::restate::objects::state::{HostCall, HostLook, HostObjectAnswer};
+use crate::restate::objects::run_calls::{CarriedRequest, RunAnswer, RunCall, RunLook};
+use crate::restate::objects::state::{CHANGE, HOST, HostCall, HostLook, HostObjectAnswer, LOOK};
 use crate::restate::objects::state::{IndexAnswer, IndexLook};
-use crate::shared_log::RunLease;
+use crate::restate::serving::{CALL_LIMIT, CalledHandler, damaged, refused};
+use crate::shared_log::{
+    HostClaim, HostQuestions, HostRegistry, HostRequest, RegisteredHost, RunLease,
+};
 use crate::{Engine, EngineError};
 use raymond_model::host::{HostEpoch, HostName, HostReport, HostStanding};
 use raymond_model::id::RunId;

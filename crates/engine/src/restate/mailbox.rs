@@ -8,21 +8,19 @@ use std::time::{Duration, Instant};
 use raymond_model::id::RunId;
 use tokio::time::timeout;
 
-use super::calls::{CALL_LIMIT, CalledHandler, unreachable};
 use super::engine::{RestateEngine, millis};
-use super::objects::run::{
+use super::objects::run_calls::{
     ActingHost, CarriedReply, CarriedRequest, LeasedDeed, OpenRequest, RequestFate, RunAnswer,
     RunCall, RunLook, RunTopic,
 };
+use super::serving::{CALL_LIMIT, CalledHandler, unreachable};
 use crate::EngineError;
-use crate::host_mailbox::{
-    HostClaim, HostMailbox, HostReply, HostRequest, MailReceiver, QUESTION, Withdrawal,
-};
 use crate::restate::engine::{LOOK_AGAIN_AFTER, OpenWait, RunsToAsk};
-use crate::restate::objects::endpoint::{FACTS, HOST, LOOK, RUN, WAIT};
 use crate::restate::objects::host::{LONGEST_WAIT_MS, WaitCall};
-use crate::restate::objects::state::{HostLook, HostObjectAnswer};
-use crate::shared_log::RunLease;
+use crate::restate::objects::state::{FACTS, HOST, HostLook, HostObjectAnswer, LOOK, RUN, WAIT};
+use crate::shared_log::{
+    HostClaim, HostMailbox, HostReply, HostRequest, MailReceiver, QUESTION, RunLease, Withdrawal,
+};
 
 impl HostMailbox for RestateEngine {
     fn send(&self, lease: &RunLease, requests: &[HostRequest]) -> Result<(), EngineError> {

@@ -7,13 +7,13 @@
 //! - [`log`], [`mailbox`], [`hosts`], [`questions`], [`space`], [`facts`], [`waiting`]: the traits of engines;
 //!   [`mail_looks`], [`seen_news`], [`open_waits`]: what this process knows of its mail.
 
-mod calls;
 mod engine;
 mod facts;
 mod hosts;
 mod log;
 mod mailbox;
 mod objects;
+mod run_batches;
 pub(super) mod serving;
 
 pub(super) use engine::RestateEngine;

@@ -18,7 +18,7 @@ use crate::cases::expectation::{
 };
 use crate::cases::keys::ExpectedStatus;
 use crate::output::field;
-use crate::position::SourcePlace;
+use crate::source::SourcePlace;
 use crate::text_pattern::TextPattern;
 use raymond_model::id::AgentId;
 use raymond_model::observed_run::{ObservedEnding, ObservedRun};

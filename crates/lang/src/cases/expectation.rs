@@ -11,11 +11,11 @@ use serde_json::Value;
 
 use crate::cases::keys::ExpectedStatus;
 use crate::cases::keys::{EXPECT, FAILURE, TEXT_RULE, cause_names};
-use crate::diagnostic::{closest, for_unknown_key};
+use crate::hint::{closest, for_unknown_key};
 use crate::keys::KeySpec;
 use crate::manifest::dollars;
-use crate::position::SourcePlace;
 use crate::replies::FilePath;
+use crate::source::SourcePlace;
 use crate::text_pattern::TextPattern;
 use crate::yaml::{Error, YamlContent, YamlEntry, YamlErrors, YamlValue};
 use raymond_model::id::AgentId;

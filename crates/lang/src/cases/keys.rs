@@ -6,7 +6,8 @@ use serde_json::{Value, json};
 use strum::{Display, VariantArray};
 
 use crate::keys::KeySpec;
-use crate::{replies, schema};
+use crate::replies;
+use crate::schema::shape;
 use raymond_model::turn::FailureCause;
 
 const fn key(name: &'static str, doc: &'static str, shape: fn() -> Value) -> KeySpec {
@@ -15,9 +16,9 @@ const fn key(name: &'static str, doc: &'static str, shape: fn() -> Value) -> Key
 
 /// The keys of a case.
 pub(super) const CASE: &[KeySpec] = &[
-    key("name", "The name of the case; default the name of the file.", schema::text),
-    key("entry", "The state that the run begins with, below the workflow's folder.", schema::text),
-    key("input", "The text of {{input}}.", schema::text),
+    key("name", "The name of the case; default the name of the file.", shape::text),
+    key("entry", "The state that the run begins with, below the workflow's folder.", shape::text),
+    key("input", "The text of {{input}}.", shape::text),
     key("variables", "Values for placeholders of all states.", texts),
     key(
         "answers",
@@ -33,7 +34,7 @@ pub(super) const CASE: &[KeySpec] = &[
     key(
         "git",
         "True if the working directory is a git repository with these files committed.",
-        schema::boolean,
+        shape::boolean,
     ),
     key(
         "replies",
@@ -43,15 +44,15 @@ pub(super) const CASE: &[KeySpec] = &[
     key(
         "cassette",
         "The directory of a cassette beside the case, which answers in place of replies.",
-        schema::text,
+        shape::text,
     ),
     key(
         "strict_replay",
         "True if an agent fails whose prompt differs from the one in the cassette.",
-        schema::boolean,
+        shape::boolean,
     ),
     key("settings", "Options of `raymond run`, without dashes.", settings),
-    key("time_limit", "The time after which the case fails; default 60s.", schema::duration),
+    key("time_limit", "The time after which the case fails; default 60s.", shape::duration),
     key("expect", "What is expected of the run.", expected),
 ];
 
@@ -100,28 +101,28 @@ pub(super) const EXPECT: &[KeySpec] = &[
         statuses,
     ),
     key("exit", "The exit code of the run.", count),
-    key("no_warning", "True if nothing may be warned of, and no agent reminded.", schema::boolean),
+    key("no_warning", "True if nothing may be warned of, and no agent reminded.", shape::boolean),
 ];
 
 /// The keys of a rule about a text.
 pub(super) const TEXT_RULE: &[KeySpec] = &[
-    key("contains", "A text, or /…/, that has to be in it.", schema::text),
+    key("contains", "A text, or /…/, that has to be in it.", shape::text),
     key("schema", "A JSON Schema that it has to match.", object),
     key("fields", "Values that the object has at these paths.", object),
-    key("golden", "A file beside the case whose text it has to equal.", schema::text),
+    key("golden", "A file beside the case whose text it has to equal.", shape::text),
 ];
 
 /// The keys of an expected failure.
 pub(super) const FAILURE: &[KeySpec] = &[
-    key("agent", "The agent that fails.", schema::text),
+    key("agent", "The agent that fails.", shape::text),
     key("cause", "The kind of failure.", causes),
-    key("message", "A text, or /…/, that has to be in the message.", schema::text),
+    key("message", "A text, or /…/, that has to be in the message.", shape::text),
 ];
 
 /// The keys of a fact.
 pub(super) const FACT: &[KeySpec] = &[
-    key("key", "The key of the fact; default that of the run.", schema::text),
-    key("value", "The value of the fact.", schema::text),
+    key("key", "The key of the fact; default that of the run.", shape::text),
+    key("value", "The value of the fact.", shape::text),
 ];
 
 /// Returns the names of all causes of failures.
@@ -139,7 +140,7 @@ fn map_of(value: impl Into<Value>) -> Value {
 }
 
 fn texts() -> Value {
-    map_of(schema::text())
+    map_of(shape::text())
 }
 
 fn texts_or_null() -> Value {
@@ -147,12 +148,12 @@ fn texts_or_null() -> Value {
 }
 
 fn lists() -> Value {
-    map_of(json!({ "anyOf": [schema::text(), schema::list(schema::text())] }))
+    map_of(json!({ "anyOf": [shape::text(), shape::list(shape::text())] }))
 }
 
 fn facts() -> Value {
-    let one = json!({ "anyOf": [schema::text(), schema::mapping(FACT, &[])] });
-    map_of(json!({ "anyOf": [one, schema::list(one.clone())] }))
+    let one = json!({ "anyOf": [shape::text(), shape::mapping(FACT, &[])] });
+    map_of(json!({ "anyOf": [one, shape::list(one.clone())] }))
 }
 
 fn case_replies() -> Value {
@@ -162,24 +163,24 @@ fn case_replies() -> Value {
 
 fn settings() -> Value {
     let one = json!({ "type": ["string", "number", "boolean"] });
-    let any = json!({ "anyOf": [one, schema::list(one.clone())] });
+    let any = json!({ "anyOf": [one, shape::list(one.clone())] });
     let properties: serde_json::Map<String, Value> =
         SETTINGS.iter().map(|(name, _)| ((*name).to_owned(), any.clone())).collect();
     json!({ "type": "object", "properties": properties, "additionalProperties": false })
 }
 
 fn expected() -> Value {
-    schema::mapping(EXPECT, &[])
+    shape::mapping(EXPECT, &[])
 }
 
 fn path() -> Value {
     let set = json!({
         "type": "object",
-        "properties": { "set": schema::list(schema::text()) },
+        "properties": { "set": shape::list(shape::text()) },
         "required": ["set"],
         "additionalProperties": false,
     });
-    json!({ "anyOf": [schema::list(schema::text()), set] })
+    json!({ "anyOf": [shape::list(shape::text()), set] })
 }
 
 fn paths() -> Value {
@@ -187,11 +188,11 @@ fn paths() -> Value {
 }
 
 fn text_rule() -> Value {
-    json!({ "anyOf": [schema::text(), schema::mapping(TEXT_RULE, &[])] })
+    json!({ "anyOf": [shape::text(), shape::mapping(TEXT_RULE, &[])] })
 }
 
 fn file_rules() -> Value {
-    map_of(json!({ "anyOf": [schema::boolean(), schema::mapping(TEXT_RULE, &[])] }))
+    map_of(json!({ "anyOf": [shape::boolean(), shape::mapping(TEXT_RULE, &[])] }))
 }
 
 fn count() -> Value {
@@ -203,21 +204,21 @@ fn dollars() -> Value {
 }
 
 fn causes() -> Value {
-    schema::one_of(cause_names().iter().map(String::as_str))
+    shape::one_of(cause_names().iter().map(String::as_str))
 }
 
 fn failure() -> Value {
-    json!({ "anyOf": [causes(), schema::mapping(FAILURE, &[])] })
+    json!({ "anyOf": [causes(), shape::mapping(FAILURE, &[])] })
 }
 
 fn statuses() -> Value {
     let known: Vec<String> = ExpectedStatus::ALL.iter().map(ToString::to_string).collect();
-    schema::one_of(known.iter().map(String::as_str))
+    shape::one_of(known.iter().map(String::as_str))
 }
 
 /// Returns a file of cases as JSON Schema: one case, or a list of them.
 pub(crate) fn file_shape() -> Value {
-    let mut case = schema::mapping(CASE, &["expect"]);
+    let mut case = shape::mapping(CASE, &["expect"]);
     let list = json!({ "type": "array", "items": case.clone(), "description": "Several cases." });
     case["properties"]["cases"] = list;
     case["anyOf"] = json!([{ "required": ["expect"] }, { "required": ["cases"] }]);

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::call::BuiltinFunction;
-use super::diagnosis::RegexPattern;
 use super::method::BuiltinMethod;
+use super::token::RegexPattern;
 
 /// A parsed expression.
 #[derive(Debug, Clone)]

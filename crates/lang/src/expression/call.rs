@@ -6,8 +6,7 @@ use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value};
 
-use super::diagnosis::Error;
-use super::environment::Fuel;
+use super::fuel::{Error, Fuel};
 use super::method::wrong_number;
 use super::value;
 use super::value::{as_text, kind};

@@ -3,13 +3,16 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use raymond_model::question::raw_part;
 use serde_json::Value;
 
 use super::ast::{
     ArgumentNode, ChangeTarget, EntryNode, Expression, ExpressionNode, ItemNode, Lambda,
-    LambdaBody, PathAccess, PathStep, Statement, TargetStep, TextSpan,
+    LambdaBody, PathAccess, PathStep, PrefixOperator, Statement, TargetStep, TextSpan,
 };
-use super::diagnosis::Error;
+use super::fuel::{Error, Fuel};
+use super::value;
+use super::value::{as_text, kind, place};
 
 /// The longest part of an expression that an error quotes, in bytes.
 const MAX_QUOTE_BYTES: usize = 60;
@@ -93,143 +96,6 @@ impl<'value> ExpressionEnvironment<'_, 'value> {
         let end = text.floor_char_boundary(MAX_QUOTE_BYTES);
         let more = if end < text.len() { "…" } else { "" };
         Error::Evaluation(format!("in `{}{more}`: {message}", &text[..end]))
-    }
-}
-
-// The limits of an evaluation, so that no graph can block the process it runs in.
-//
-// Each evaluation of a part costs a step; reading or creating a value costs steps by its size. So a `reduce` that
-// doubles a text ends after a few rounds, and every value in the journal can be read back.
-
-/// The largest nesting depth of lists and maps in a new value.
-const MAX_DEPTH: usize = 64;
-
-/// The number of text bytes that cost a step.
-const BYTES_PER_STEP: usize = 64;
-
-/// The remaining steps of a computation, and the largest size of a text or list.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Fuel {
-    /// The remaining steps.
-    pub steps: u64,
-    /// The most bytes in one text.
-    pub text: usize,
-    /// The most elements in one list.
-    pub list: usize,
-}
-
-impl Default for Fuel {
-    /// Returns 5,000,000 steps, which take less than a second, a text of 1 MiB, and a list of 100,000 elements.
-    fn default() -> Self {
-        Self { steps: 5_000_000, text: 1024 * 1024, list: 100_000 }
-    }
-}
-
-impl Fuel {
-    /// Spends some steps.
-    pub(super) fn spend(&mut self, steps: usize) -> Result<(), Error> {
-        let left = self.steps.checked_sub(steps as u64);
-        self.steps = left.unwrap_or(0);
-        let why = || Error::Evaluation("the expression takes too many steps".to_owned());
-        left.map(|_| ()).ok_or_else(why)
-    }
-
-    /// Spends the cost of reading a text.
-    pub(super) fn read(&mut self, bytes: usize) -> Result<(), Error> {
-        self.spend(1 + bytes / BYTES_PER_STEP)
-    }
-
-    /// Spends the cost of a new text of this size, unless it is too long.
-    pub(super) fn text(&mut self, bytes: usize) -> Result<(), Error> {
-        self.fits(bytes)?;
-        self.read(bytes)
-    }
-
-    /// Checks that a text of this size is not too long.
-    pub(super) fn fits(&self, bytes: usize) -> Result<(), Error> {
-        if bytes > self.text {
-            return Err(Error::Evaluation(format!("the text is longer than {} bytes", self.text)));
-        }
-        Ok(())
-    }
-
-    /// Spends the cost of finding one match of a regular expression in so many bytes. A search with many
-    /// matches may read the same text many times, so the rest of the text costs a little.
-    pub(super) fn search(&mut self, bytes: usize) -> Result<(), Error> {
-        self.spend(1 + bytes / 4096)
-    }
-
-    /// Spends the cost of a new list of this size, unless it is too long.
-    pub(super) fn list(&mut self, elements: usize) -> Result<(), Error> {
-        self.room(elements)?;
-        self.spend(elements)
-    }
-
-    /// Checks that a list of this size is not too long.
-    pub(super) fn room(&self, elements: usize) -> Result<(), Error> {
-        if elements > self.list {
-            let most = self.list;
-            return Err(Error::Evaluation(format!("the list has more than {most} elements")));
-        }
-        Ok(())
-    }
-
-    /// Copies a value.
-    pub(super) fn copy(&mut self, value: &Value) -> Result<Value, Error> {
-        self.spend(weigh(value).cost)?;
-        Ok(value.clone())
-    }
-
-    /// Returns an owned value; a borrowed one is copied.
-    pub(super) fn own(&mut self, value: Cow<'_, Value>) -> Result<Value, Error> {
-        match value {
-            Cow::Borrowed(value) => self.copy(value),
-            Cow::Owned(value) => Ok(value),
-        }
-    }
-
-    /// Spends the cost of putting a value so deep into another one, unless it nests too deep there.
-    pub(super) fn nest(&mut self, value: &Value, depth: usize) -> Result<(), Error> {
-        let weight = weigh(value);
-        self.spend(weight.cost)?;
-        Self::check_depth(weight.depth + depth)
-    }
-
-    /// Spends the cost of a new list or map, and checks its depth.
-    pub(super) fn made(&mut self, value: Value) -> Result<Value, Error> {
-        let weight = weigh(&value);
-        self.spend(weight.cost)?;
-        Self::check_depth(weight.depth).map(|()| value)
-    }
-
-    fn check_depth(depth: usize) -> Result<(), Error> {
-        if depth > MAX_DEPTH {
-            let why =
-                format!("the value nests more than {MAX_DEPTH} lists and maps in one another");
-            return Err(Error::Evaluation(why));
-        }
-        Ok(())
-    }
-}
-
-/// The cost of copying a value, and its nesting depth.
-struct ValueSize {
-    cost: usize,
-    depth: usize,
-}
-
-fn weigh(value: &Value) -> ValueSize {
-    let all = |values: &mut dyn Iterator<Item = &Value>| {
-        values.map(weigh).fold(ValueSize { cost: 1, depth: 1 }, |sum, part| ValueSize {
-            cost: sum.cost + part.cost,
-            depth: sum.depth.max(part.depth + 1),
-        })
-    };
-    match value {
-        Value::String(text) => ValueSize { cost: 1 + text.len() / BYTES_PER_STEP, depth: 0 },
-        Value::Array(list) => all(&mut list.iter()),
-        Value::Object(map) => all(&mut map.values()),
-        _ => ValueSize { cost: 1, depth: 0 },
     }
 }
 
@@ -409,4 +275,182 @@ fn read(root: &str, steps: &[PathStep], own: &[&str], reads: &mut BTreeSet<Strin
         path.push_str(name);
     }
     reads.insert(path);
+}
+
+// Paths: the steps into a value, and the plain path that a text may refer to.
+
+/// The name that the fields of the state stand below, unless there is a variable of this name.
+pub(super) const STATE: &str = "state";
+
+/// Returns the member of a value with a name; null if there is none.
+pub(super) fn member<'value>(
+    of: Cow<'value, Value>,
+    name: &str,
+    fuel: &mut Fuel,
+) -> Result<Cow<'value, Value>, Error> {
+    let found = match of {
+        Cow::Borrowed(Value::Object(map)) if name != "length" || map.contains_key(name) => {
+            map.get(name).map(Cow::Borrowed)
+        }
+        Cow::Owned(Value::Object(mut map)) if name != "length" || map.contains_key(name) => {
+            map.remove(name).map(Cow::Owned)
+        }
+        other if name == "length" && (as_text(&other).is_some() || !other.is_object()) => {
+            value::length(&other, fuel)?.map(|length| Cow::Owned(value::count(length)))
+        }
+        _ => None,
+    };
+    Ok(found.unwrap_or(Cow::Owned(Value::Null)))
+}
+
+/// Returns the text or the chosen option of a person's answer, if these steps lead to it: `raw.text`, `raw.selected`.
+pub(super) fn part_of_answer<'value>(
+    answer: &Cow<'value, Value>,
+    first: &PathAccess,
+    second: Option<&PathStep>,
+) -> Option<Cow<'value, Value>> {
+    let (PathAccess::Member(raw), PathAccess::Member(part)) = (first, &second?.take) else {
+        return None;
+    };
+    if raw != "raw" {
+        return None;
+    }
+    Some(match answer {
+        Cow::Borrowed(answer) => Cow::Borrowed(raw_part(answer, part)?),
+        Cow::Owned(answer) => Cow::Owned(raw_part(answer, part)?.clone()),
+    })
+}
+
+/// Returns the value at an index of a list or a text, or under a key of a map; null if there is none.
+pub(super) fn index<'value>(
+    of: Cow<'value, Value>,
+    at: &Value,
+    fuel: &mut Fuel,
+) -> Result<Cow<'value, Value>, Error> {
+    let found = match (of, at) {
+        (Cow::Borrowed(Value::Array(list)), Value::Number(number)) => {
+            place(number, list.len()).and_then(|at| list.get(at)).map(Cow::Borrowed)
+        }
+        (Cow::Owned(Value::Array(mut list)), Value::Number(number)) => {
+            place(number, list.len()).map(|at| Cow::Owned(list.swap_remove(at)))
+        }
+        (of, Value::Number(number)) if of.is_string() => {
+            let length = value::length(&of, fuel)?.unwrap_or(0);
+            let char =
+                of.as_str().zip(place(number, length)).and_then(|(of, at)| of.chars().nth(at));
+            char.map(|char| Cow::Owned(Value::from(char.to_string())))
+        }
+        (of, at) if of.is_object() && as_text(at).is_some() => {
+            return member(of, as_text(at).unwrap_or_default(), fuel);
+        }
+        (of, Value::Number(number)) if of.is_object() => {
+            return member(of, &number.to_string(), fuel);
+        }
+        (of, at) => match &*of {
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
+            Value::Object(_) => return Err(refuse("a map", "a text", at)),
+            of => return Err(refuse(kind(of), "a number", at)),
+        },
+    };
+    Ok(found.unwrap_or(Cow::Owned(Value::Null)))
+}
+
+fn refuse(of: &str, takes: &str, at: &Value) -> Error {
+    Error::Evaluation(format!("the index of {of} is {takes}, but got {}", kind(at)))
+}
+
+/// A path of only names and indices, which has to exist.
+#[derive(Debug, Clone)]
+pub(super) struct PlainPath {
+    root: String,
+    members: Vec<PathKey>,
+    /// The path as it is written.
+    shown: String,
+}
+
+#[derive(Debug, Clone)]
+enum PathKey {
+    Name(String),
+    Place(Value),
+}
+
+impl PlainPath {
+    /// Returns the path of an expression that is only names after dots, and texts and numbers in brackets.
+    pub(super) fn of(expression: &Expression) -> Option<Self> {
+        let (base, steps): (&ExpressionNode, &[PathStep]) = match &*expression.root {
+            ExpressionNode::Path { base, steps } => (base, steps),
+            name => (name, &[]),
+        };
+        let ExpressionNode::Name(root) = base else { return None };
+        let members = steps.iter().map(|step| match &step.take {
+            _ if step.optional => None,
+            PathAccess::Member(name) => Some(PathKey::Name(name.clone())),
+            PathAccess::Index(ExpressionNode::Prefixed { prefixes, operand, .. }, _)
+                if *prefixes == [PrefixOperator::Minus] =>
+            {
+                let Value::Number(number) = operand.as_literal()? else { return None };
+                Some(PathKey::Place(Value::from(number.as_i64()?.checked_neg()?)))
+            }
+            PathAccess::Index(place, _) => match place.as_literal()? {
+                Value::String(name) => Some(PathKey::Name(name.clone())),
+                place @ Value::Number(_) => Some(PathKey::Place(place.clone())),
+                _ => None,
+            },
+            PathAccess::Method { .. } => None,
+        });
+        let members = members.collect::<Option<_>>()?;
+        Some(Self { root: root.clone(), members, shown: expression.text.trim().to_owned() })
+    }
+
+    /// Returns the value at the path.
+    pub(super) fn resolve<'value>(
+        &self,
+        scope: &'value dyn NameScope,
+        fuel: &mut Fuel,
+    ) -> Result<Cow<'value, Value>, Error> {
+        let unresolved = || Error::Unresolved(self.shown.clone());
+        fuel.spend(1)?;
+        let mut keys = self.members.iter();
+        let field = match (scope.root(&self.root), self.members.first()) {
+            (None, Some(PathKey::Name(field))) if self.root == STATE => {
+                keys.next();
+                scope.field(field)
+            }
+            (found, _) => found,
+        };
+        let mut found = Cow::Borrowed(field.ok_or_else(unresolved)?);
+        while let Some(key) = keys.next() {
+            fuel.spend(1)?;
+            if let (PathKey::Name(raw), Some(PathKey::Name(part))) = (key, keys.as_slice().first())
+                && raw == "raw"
+                && let Some(part) = raw_part(&found, part).cloned()
+            {
+                found = Cow::Owned(part);
+                keys.next();
+                continue;
+            }
+            let there = match (&*found, key) {
+                (Value::Object(map), PathKey::Name(name)) => {
+                    map.contains_key(name) || (name == "length" && as_text(&found).is_some())
+                }
+                (Value::Array(_) | Value::String(_), PathKey::Name(name)) => name == "length",
+                (Value::Array(list), PathKey::Place(Value::Number(number))) => {
+                    place(number, list.len()).is_some()
+                }
+                (Value::String(text), PathKey::Place(Value::Number(number))) => {
+                    place(number, text.chars().count()).is_some()
+                }
+                (Value::Object(map), PathKey::Place(place)) => map.contains_key(&place.to_string()),
+                _ => false,
+            };
+            if !there {
+                return Err(unresolved());
+            }
+            found = match key {
+                PathKey::Name(name) => member(found, name, fuel)?,
+                PathKey::Place(place) => index(found, place, fuel)?,
+            };
+        }
+        Ok(found)
+    }
 }

@@ -17,12 +17,13 @@ use crate::expression::ast::{
     TextSpan,
 };
 use crate::expression::call::BuiltinFunction;
-use crate::expression::diagnosis::Error;
-use crate::expression::environment::{ExpressionEnvironment, Fuel, LocalVariable, NameScope};
+use crate::expression::environment::{
+    ExpressionEnvironment, LocalVariable, NameScope, STATE, index, member, part_of_answer,
+};
 use crate::expression::evaluate::block::LambdaIteration;
 pub(super) use crate::expression::evaluate::sort::sort;
+use crate::expression::fuel::{Error, Fuel};
 use crate::expression::method::{BuiltinMethod, EvaluatedArgument};
-use crate::expression::path::{STATE, index, member, part_of_answer};
 use crate::expression::value;
 use crate::expression::value::{as_text, kind, truth, whole};
 

@@ -5,12 +5,12 @@ use std::borrow::Cow;
 use regex::Captures;
 use serde_json::Value;
 
-use super::diagnosis::{Error, RegexPattern};
-use super::environment::Fuel;
+use super::fuel::{Error, Fuel};
+use super::token::RegexPattern;
 use super::value;
 use super::value::{as_text, kind, whole};
-use crate::expression::call::position;
-use crate::expression::evaluate::sort;
+
+mod list;
 
 /// A method.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -222,9 +222,9 @@ impl BuiltinMethod {
                 fuel.text(text.len())?;
                 Ok(Value::String(text.into_owned()))
             }
-            Value::Array(list) => apply_to_list(self, list, arguments, fuel),
+            Value::Array(list) => list::apply(self, list, arguments, fuel),
             _ => match as_text(of) {
-                Some(text) => apply_to_text(self, text, arguments, fuel),
+                Some(text) => apply(self, text, arguments, fuel),
                 None => self.is_of(of).map(|()| Value::Null),
             },
         }
@@ -300,80 +300,11 @@ impl<'given> MethodArguments<'given> {
     }
 }
 
-// The methods of lists that take no function.
-
-fn apply_to_list(
-    method: BuiltinMethod,
-    list: &[Value],
-    arguments: MethodArguments<'_>,
-    fuel: &mut Fuel,
-) -> Result<Value, Error> {
-    let sought = arguments.get(0).unwrap_or(&Value::Null);
-    match method {
-        BuiltinMethod::Concat => concat_lists(list, arguments, fuel),
-        BuiltinMethod::Includes => Ok(Value::Bool(position(list, sought, fuel)?.is_some())),
-        BuiltinMethod::IndexOf => {
-            let place = position(list, sought, fuel)?;
-            Ok(place.map_or(Value::from(-1), value::count))
-        }
-        BuiltinMethod::Join => join(list, arguments, fuel),
-        BuiltinMethod::Sort => sort(list, fuel),
-        BuiltinMethod::Pop => fuel.copy(list.last().unwrap_or(&Value::Null)),
-        BuiltinMethod::Slice => {
-            let (start, end) = arguments.range(list.len())?;
-            copy(&list[start..end], fuel).map(Value::Array)
-        }
-        _ => Err(arguments.refuse("a function", None)),
-    }
-}
-
-fn copy(list: &[Value], fuel: &mut Fuel) -> Result<Vec<Value>, Error> {
-    fuel.list(list.len())?;
-    list.iter().map(|value| fuel.copy(value)).collect()
-}
-
-/// Appends the arguments to the list: the elements of lists, other values as they are.
-fn concat_lists(
-    list: &[Value],
-    arguments: MethodArguments<'_>,
-    fuel: &mut Fuel,
-) -> Result<Value, Error> {
-    let mut joined = copy(list, fuel)?;
-    for place in 0..arguments.given.len() {
-        match arguments.get(place) {
-            Some(Value::Array(more)) => {
-                fuel.list(joined.len() + more.len())?;
-                joined.extend(copy(more, fuel)?);
-            }
-            Some(one) => joined.push(fuel.copy(one)?),
-            None => {}
-        }
-    }
-    fuel.made(Value::Array(joined))
-}
-
-/// Joins the elements to one text. As in JavaScript, null is the empty text.
-fn join(list: &[Value], arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Result<Value, Error> {
-    let between = if arguments.given.is_empty() { "," } else { arguments.text(0)? };
-    let mut text = String::new();
-    for (place, element) in list.iter().enumerate() {
-        if place > 0 {
-            text.push_str(between);
-        }
-        if !element.is_null() {
-            text.push_str(&value::text(element));
-        }
-        fuel.fits(text.len())?;
-    }
-    fuel.text(text.len())?;
-    Ok(Value::String(text))
-}
-
 // The methods of texts. Lengths and indices are in characters.
 //
 // `replace` and `replaceAll`, with JavaScript's `$1`, `$<name>`, `$&` and `$$` in the replacement.
 
-fn apply_to_text(
+fn apply(
     method: BuiltinMethod,
     text: &str,
     arguments: MethodArguments<'_>,
@@ -398,7 +329,7 @@ fn apply_to_text(
             let at = usize::try_from(arguments.whole(0, 0)?).ok();
             at.and_then(|at| text.chars().nth(at)).map(String::from).unwrap_or_default()
         }
-        BuiltinMethod::Concat => concat_texts(text, arguments, fuel)?,
+        BuiltinMethod::Concat => concat(text, arguments, fuel)?,
         BuiltinMethod::Replace | BuiltinMethod::ReplaceAll => {
             replace(text, arguments, method == BuiltinMethod::ReplaceAll, fuel)?
         }
@@ -433,11 +364,7 @@ fn substring<'text>(text: &'text str, arguments: MethodArguments<'_>) -> Result<
     Ok(part(text, one.min(other), one.max(other)))
 }
 
-fn concat_texts(
-    text: &str,
-    arguments: MethodArguments<'_>,
-    fuel: &mut Fuel,
-) -> Result<String, Error> {
+fn concat(text: &str, arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Result<String, Error> {
     let mut joined = text.to_owned();
     for place in 0..arguments.given.len() {
         if let Some(more) = arguments.get(place) {

@@ -8,21 +8,23 @@
 //!
 //! A text of a graph is filled by a [`ValueTemplate`]. `$${` in it stands for `${`.
 
+mod argument;
 mod ast;
 mod call;
 mod diagnosis;
 mod environment;
 mod evaluate;
+mod fuel;
 mod method;
 mod parse;
-mod path;
 mod template;
+mod token;
 mod value;
 
 pub use ast::Expression;
 pub use call::function_names;
-pub use diagnosis::{Error, SyntaxError};
-pub use environment::{Fuel, NameScope, PathRead};
+pub use environment::{NameScope, PathRead};
+pub use fuel::{Error, Fuel, SyntaxError};
 pub use method::method_names;
 pub use template::ValueTemplate;
 pub use value::{COMMAND_RESULT, as_text, same, text, truth};

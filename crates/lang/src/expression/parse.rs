@@ -16,19 +16,20 @@ use pest::Parser;
 use pest::iterators::{Pair, Pairs};
 use serde_json::Value;
 
-use crate::diagnostic::closest;
+use crate::expression::argument::refusal;
 use crate::expression::ast::{
     ArgumentNode, ArithmeticOperator, ComparisonOperator, Expression, ExpressionNode, ItemNode,
     Lambda, LambdaBody, LambdaParameter, LogicOperator, PathAccess, PathStep, PrefixOperator,
     Statement, TextSpan,
 };
 use crate::expression::call::{BuiltinFunction, NAMESPACES, function_names};
-use crate::expression::diagnosis;
-use crate::expression::diagnosis::{SyntaxError, diagnose};
+use crate::expression::diagnosis::diagnose;
+use crate::expression::fuel::SyntaxError;
 use crate::expression::method::{BuiltinMethod, method_names, wrong_number};
 use crate::expression::parse::collection::inside;
 use crate::expression::parse::statement::{LocalNames, block, parameter};
-use crate::expression::value::refusal;
+use crate::expression::token;
+use crate::hint::closest;
 
 mod collection;
 mod statement;
@@ -52,7 +53,7 @@ impl Expression {
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         let text = &*without_comments(text);
         Self::parse_exactly(text).or_else(|flaw| {
-            let once = diagnosis::with_single_backslashes(text);
+            let once = token::with_single_backslashes(text);
             once.and_then(|once| Self::parse_exactly(&once).ok()).ok_or(flaw)
         })
     }
@@ -155,7 +156,7 @@ fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let start = piece.as_span().start();
     let text = piece.as_str();
     match piece.as_rule() {
-        Rule::number => diagnosis::number(text)
+        Rule::number => token::number(text)
             .map(ExpressionNode::literal)
             .ok_or_else(|| SyntaxError::syntax(start, "the number is too large")),
         Rule::string => collection::quoted_text(&piece),
@@ -182,8 +183,7 @@ fn expressions(piece: RulePair<'_>) -> impl Iterator<Item = RulePair<'_>> {
 }
 
 fn quoted(piece: &RulePair<'_>) -> Result<String, SyntaxError> {
-    diagnosis::string(piece.as_str())
-        .map_err(|why| SyntaxError::syntax(piece.as_span().start(), why))
+    token::string(piece.as_str()).map_err(|why| SyntaxError::syntax(piece.as_span().start(), why))
 }
 
 /// The longest expression, in bytes.
@@ -679,7 +679,6 @@ fn pattern(piece: RulePair<'_>) -> Result<ArgumentNode, SyntaxError> {
             _ => {}
         }
     }
-    let pattern =
-        diagnosis::pattern(pattern, flags).map_err(|why| SyntaxError::syntax(place, why))?;
+    let pattern = token::pattern(pattern, flags).map_err(|why| SyntaxError::syntax(place, why))?;
     Ok(ArgumentNode::Pattern(pattern))
 }

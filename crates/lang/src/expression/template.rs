@@ -8,9 +8,8 @@ use memchr::memmem;
 use serde_json::{Map, Value};
 
 use super::ast::Expression;
-use super::diagnosis::{Error, SyntaxError};
-use super::environment::{Fuel, NameScope, PathRead};
-use super::path::PlainPath;
+use super::environment::{NameScope, PathRead, PlainPath};
+use super::fuel::{Error, Fuel, SyntaxError};
 use super::value::text;
 use crate::expression::parse::end_of_reference;
 

@@ -14,9 +14,8 @@ use crate::graph::checked_graph::{
 };
 use crate::graph::companions::{section, titles};
 use crate::graph::contract;
-use crate::graph::parameters::GivenParameters;
-use crate::graph::read::GraphProfile;
-use crate::graph::reader::GraphReader;
+use crate::graph::profile::GraphProfile;
+use crate::graph::reader::{GivenParameters, GraphReader};
 use crate::yaml::{YamlContent, YamlValue};
 use raymond_model::id::StateName;
 

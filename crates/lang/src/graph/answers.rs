@@ -3,8 +3,9 @@
 //! They are read from a file, and each must belong to a question of the graph.
 
 use super::checked_graph::{Graph, GraphNode, UserPrompt};
-use crate::diagnostic::{Diagnostic, FileDiagnostics, closest};
-use crate::position::SourcePlace;
+use crate::diagnostic::{Diagnostic, FileDiagnostics};
+use crate::hint::closest;
+use crate::source::SourcePlace;
 use crate::yaml::tree::{self, YamlFileKind};
 use crate::yaml::{YamlContent, YamlValue};
 use raymond_model::question::{OTHER, Question, QuestionOption};
@@ -136,7 +137,8 @@ fn valid(node: &str, prompt: &UserPrompt, text: &str) -> Result<(), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::read::{GraphProfile, read as read_graph};
+    use crate::graph::profile::GraphProfile;
+    use crate::graph::read::read as read_graph;
     use crate::graph::vocabulary::GraphVocabulary;
 
     const GRAPH: &str = "name: g\nversion: 1.0.0\ndescription: Asks.\nstart_node: ask_type\nnodes:\n  ask_type:\n    type: user_prompt\n    prompt:\n      question: Which?\n      header: Type\n      options:\n        - { id: git, label: Git repository, description: a }\n        - { id: web, label: Web site, description: b }\n    on_response:\n      git: { next_node: done }\n      web: { next_node: done }\nendings:\n  done: { type: success, message: Done. }\n";

@@ -3,7 +3,8 @@
 use std::collections::BTreeSet;
 
 use super::checked_graph::{Graph, GraphNode, SpawnTask};
-use super::read::{GraphProfile, read};
+use super::profile::GraphProfile;
+use super::read::read;
 use super::vocabulary::GraphVocabulary;
 use crate::graph::agents::{literal, tasks};
 use crate::program;

@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 use crate::expression::ValueTemplate;
 use crate::graph::checked_graph::ActionKind;
 use crate::graph::conditions::work;
-use crate::graph::parameters::GivenParameters;
-use crate::graph::reader::GraphReader;
+use crate::graph::reader::{GivenParameters, GraphReader};
 
 /// The parameters of which a check has one.
 const FLAG_OR_STORE: [&str; 2] = ["set_flag", "store_as"];

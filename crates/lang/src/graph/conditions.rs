@@ -3,8 +3,7 @@
 use serde_json::Value;
 
 use super::checked_graph::{ConditionTest, GraphCondition, NumberComparison, OperationTemplate};
-use super::parameters::GivenParameters;
-use super::reader::GraphReader;
+use super::reader::{GivenParameters, GraphReader};
 use super::vocabulary::TypeRole;
 use crate::diagnostic::quoted;
 use crate::expression::ValueTemplate;

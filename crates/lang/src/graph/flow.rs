@@ -118,7 +118,8 @@ mod tests {
 
     use super::*;
     use crate::drawing::mermaid;
-    use crate::graph::read::{GraphProfile, read};
+    use crate::graph::profile::GraphProfile;
+    use crate::graph::read::read;
     use crate::graph::vocabulary::GraphVocabulary;
 
     const GRAPH: &str = r#"

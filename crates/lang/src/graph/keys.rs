@@ -5,7 +5,7 @@
 use serde_json::{Value, json};
 
 use crate::keys::KeySpec;
-use crate::schema;
+use crate::schema::shape;
 
 const fn key(name: &'static str, shape: fn() -> Value, doc: &'static str) -> KeySpec {
     KeySpec { name, doc, shape }
@@ -38,15 +38,11 @@ pub(crate) const GRAPH: &[KeySpec] = &[
     key("endings", endings, "The endings by their names."),
     key(
         "model",
-        schema::model,
+        shape::model,
         "The model of nodes that name none: opus, sonnet, haiku, or a full name.",
     ),
-    key(
-        "worktree",
-        schema::boolean,
-        "True if the agent that begins here has its own git worktree.",
-    ),
-    key("snapshots", schema::boolean, "False if no snapshots of that worktree are made."),
+    key("worktree", shape::boolean, "True if the agent that begins here has its own git worktree."),
+    key("snapshots", shape::boolean, "False if no snapshots of that worktree are made."),
     key("host", filled, "The label of the hosts that the agent which begins here may live on."),
     key("max_steps", steps, "The maximum number of nodes that one execution may pass through."),
 ];
@@ -142,7 +138,7 @@ pub(crate) const NODE_TYPES: &[NodeType] = &[
             key("on_failure", filled, "The node or ending that follows if it fails."),
             key(
                 "output",
-                schema::output,
+                shape::output,
                 "The form of the answer: a JSON Schema, or the file that has it.",
             ),
         ],
@@ -218,12 +214,12 @@ pub(crate) fn placeholder() -> Value {
 
 /// Returns a list of consequences.
 pub(crate) fn actions() -> Value {
-    schema::list(defined("consequence"))
+    shape::list(defined("consequence"))
 }
 
 /// Returns a list of preconditions.
 pub(crate) fn conditions() -> Value {
-    schema::list(defined("precondition"))
+    shape::list(defined("precondition"))
 }
 
 fn defined(name: &str) -> Value {
@@ -252,7 +248,7 @@ fn nodes() -> Value {
 }
 
 fn endings() -> Value {
-    named(&schema::strict_mapping(ENDING, &["type", "message"]))
+    named(&shape::strict_mapping(ENDING, &["type", "message"]))
 }
 
 fn named(one: &Value) -> Value {
@@ -264,7 +260,7 @@ fn steps() -> Value {
 }
 
 fn ending_type() -> Value {
-    schema::one_of(["success", "error"])
+    shape::one_of(["success", "error"])
 }
 
 /// Returns the branches of a conditional; later graphs write `on_true` and `on_false`.
@@ -280,14 +276,14 @@ fn branches() -> Value {
 }
 
 fn question() -> Value {
-    let mut shape = schema::strict_mapping(QUESTION, &["question"]);
+    let mut shape = shape::strict_mapping(QUESTION, &["question"]);
     let needs = ["options", "options_from_state"].map(|key| json!({ "required": [key] }));
     shape["oneOf"] = json!(needs);
     shape
 }
 
 fn parallel_branches() -> Value {
-    let branch = schema::strict_mapping(BRANCH, &["name"]);
+    let branch = shape::strict_mapping(BRANCH, &["name"]);
     json!({ "type": "array", "items": branch, "minItems": 1 })
 }
 
@@ -300,15 +296,15 @@ pub(crate) fn join() -> Value {
         "required": ["count"],
         "additionalProperties": false,
     });
-    json!({ "anyOf": [schema::one_of(["all", "any"]), count, map] })
+    json!({ "anyOf": [shape::one_of(["all", "any"]), count, map] })
 }
 
 fn rest() -> Value {
-    schema::one_of(["leave", "stop"])
+    shape::one_of(["leave", "stop"])
 }
 
 fn option_template() -> Value {
-    schema::strict_mapping(OPTION_TEMPLATE, &[])
+    shape::strict_mapping(OPTION_TEMPLATE, &[])
 }
 
 fn imports() -> Value {
@@ -334,12 +330,12 @@ fn delegate() -> Value {
 }
 
 fn options() -> Value {
-    let option = schema::strict_mapping(OPTION, &["id", "label"]);
+    let option = shape::strict_mapping(OPTION, &["id", "label"]);
     json!({ "type": "array", "items": option, "minItems": 1 })
 }
 
 fn responses() -> Value {
-    let response = schema::strict_mapping(RESPONSE, &["next_node"]);
+    let response = shape::strict_mapping(RESPONSE, &["next_node"]);
     json!({ "type": "object", "additionalProperties": response })
 }
 

@@ -17,7 +17,7 @@ pub mod keys;
 mod nodes;
 mod packs;
 mod parallel;
-mod parameters;
+pub mod profile;
 mod prompts;
 pub mod read;
 pub mod reader;

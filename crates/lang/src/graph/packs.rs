@@ -1,8 +1,7 @@
 //! The consequences that packs read or perform themselves. All others of their types are operations.
 
 use super::checked_graph::ActionKind;
-use super::parameters::GivenParameters;
-use super::reader::GraphReader;
+use super::reader::{GivenParameters, GraphReader};
 
 mod corpus;
 

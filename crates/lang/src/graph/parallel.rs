@@ -6,8 +6,7 @@ use super::checked_graph::{
     ActionKind, GraphNode, GraphNodeName, ParallelAgents, ParallelBranch, ParallelNode, SpawnTask,
 };
 use super::keys::{self, names};
-use super::parameters::GivenParameters;
-use super::reader::{GraphReader, MappingFields};
+use super::reader::{GivenParameters, GraphReader, MappingFields};
 use crate::diagnostic::quoted;
 use crate::expression::ValueTemplate;
 use crate::yaml::{YamlContent, YamlEntry, YamlValue};

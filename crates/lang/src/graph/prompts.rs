@@ -10,12 +10,11 @@ use super::checked_graph::{
 };
 use super::keys;
 use super::keys::names;
-use super::parameters::GivenParameters;
-use super::reader::{GraphReader, MappingFields};
+use super::reader::{GivenParameters, GraphReader, MappingFields};
 use super::vocabulary::parameter_kind;
 use crate::diagnostic::quoted;
 use crate::expression::ValueTemplate;
-use crate::position::SourcePlace;
+use crate::source::SourcePlace;
 use crate::yaml::{YamlContent, YamlEntry, YamlValue};
 
 /// The response to any option that is made of an element of a list.

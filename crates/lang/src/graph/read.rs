@@ -9,6 +9,7 @@ use raymond_model::model::ModelName;
 use serde_json::{Map, Value};
 
 use super::checked_graph::{Graph, GraphCondition, GraphEnding, GraphNode, GraphNodeName};
+use super::profile::GraphProfile;
 use super::reader::{GraphReader, MappingFields};
 use super::variables::VariableUses;
 use super::vocabulary::GraphVocabulary;
@@ -16,8 +17,7 @@ use super::{keys, targets};
 use crate::diagnostic::{Diagnostic, FileDiagnostics, quoted};
 use crate::graph::begun_states;
 use crate::manifest;
-use crate::position::SourcePlace;
-use crate::source::{WorkflowSource, checksum};
+use crate::source::{SourcePlace, WorkflowSource, checksum};
 use crate::turn_options::model_hint;
 use crate::yaml::tree::YamlFileKind;
 use crate::yaml::{YamlContent, YamlEntry, YamlValue, tree};
@@ -396,16 +396,4 @@ impl GraphReader<'_> {
         }
         Some(value.json())
     }
-}
-
-// The strictness of reading a graph.
-
-/// The strictness of reading a graph.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum GraphProfile {
-    /// Deviations that graphs in use have are only warnings.
-    #[default]
-    Lenient,
-    /// All rules hold.
-    Seed,
 }

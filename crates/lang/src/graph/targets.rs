@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::diagnostic::{FileDiagnostics, quoted};
 use crate::flow::FlowMap;
 use crate::graph::checked_graph::{GraphNode, GraphNodeName};
-use crate::position::SourcePlace;
+use crate::source::SourcePlace;
 
 /// A way from a node to a node or an ending.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::checked_graph::{ActionKind, Graph, GraphNode};
-use super::read::{GraphProfile, ParsedGraph, read};
+use super::profile::GraphProfile;
+use super::read::{ParsedGraph, read};
 use super::vocabulary::GraphVocabulary;
 
 mod agents;

@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use crate::diagnostic::{FileDiagnostics, Severity, quoted};
 use crate::expression::COMMAND_RESULT;
-use crate::position::SourcePlace;
+use crate::source::SourcePlace;
 use crate::yaml::{YamlContent, YamlValue};
 
 /// The names that every state has.

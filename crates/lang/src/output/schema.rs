@@ -20,7 +20,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Number, Value};
 
 use super::{FieldTest, OutputRule, ValueTest};
-use crate::diagnostic::closest;
+use crate::hint::closest;
 
 /// The longest schema, in bytes. It is an argument of a process, and the system's limit is twice this.
 const MAX_SCHEMA_LENGTH: usize = 64 * 1024;

@@ -5,16 +5,13 @@ use raymond_model::id::{Folder, StateKind, StateName};
 use super::checked_program::{
     BranchArm, Instruction, InstructionKind, LoopInstruction, ParallelBody, Program,
     ProgramCommand, ProgramSymbol, RunFolder, RunRepetition, SendPrompt, TextExpression,
+    expressions,
 };
 use super::conditions::{ConditionPosition, is_bare_verdict};
-use super::fields::FormFields;
-use super::reader::ProgramReader;
-use super::vocabulary::{ACTION, ARM, FormKind, INSTRUCTION, VALUE};
-use super::walk::expressions;
+use super::reader::{ACTION, ARM, FormFields, FormKind, INSTRUCTION, ProgramReader, VALUE};
 use crate::diagnostic::{FileDiagnostics, quoted};
-use crate::position::SourcePlace;
 use crate::program::parse::{Form, FormContent};
-use crate::source::{WorkflowSource, is_state};
+use crate::source::{SourcePlace, WorkflowSource, is_state};
 
 /// The values of a command besides its output: `@NAME/exit-code`.
 pub(super) const OUTPUT_PARTS: [&str; 3] = ["exit-code", "stderr", "skipped"];

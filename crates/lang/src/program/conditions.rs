@@ -7,13 +7,11 @@ use super::checked_program::{
     InstructionKind, Program, ProgramCondition, ProgramSymbol, TextExpression, WaitInstruction,
 };
 use super::definitions::is_taken;
-use super::fields::FormFields;
-use super::reader::ProgramReader;
-use super::vocabulary::CONDITION;
+use super::reader::{CONDITION, FormFields, ProgramReader};
 use crate::diagnostic::{FileDiagnostics, quoted};
-use crate::position::SourcePlace;
 use crate::program::parse::{Form, FormContent};
 use crate::program::reader::VerdictUse;
+use crate::source::SourcePlace;
 
 /// The largest size of a compiled regular expression, in bytes.
 const PATTERN_SIZE: usize = 1 << 20;

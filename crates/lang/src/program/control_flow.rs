@@ -8,13 +8,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::checked_program::{
     Instruction, InstructionKind, LoopInstruction, Program, ProgramCondition, ProgramSymbol,
-    TextExpression,
+    TextExpression, blocks, condition_expressions, expressions, failures, falls_through, has_break,
+    instructions, parts, ways,
 };
 use super::conditions;
-use super::walk::{
-    blocks, condition_expressions, expressions, failures, falls_through, has_break, instructions,
-    parts, ways,
-};
 use crate::diagnostic::{FileDiagnostics, quoted};
 use crate::flow::FlowMap;
 

@@ -5,11 +5,10 @@
 use std::collections::BTreeMap;
 
 use super::definitions::{DefinedBlock, ProgramDefinitions, is_taken};
-use super::vocabulary::ACTION;
+use super::reader::ACTION;
 use crate::diagnostic::{FileDiagnostics, quoted};
-use crate::position::SourcePlace;
-use crate::program::parse::{Form, FormContent};
-use crate::program::syntax_fixes::MAX_DEPTH;
+use crate::program::parse::{Form, FormContent, MAX_DEPTH};
+use crate::source::SourcePlace;
 
 /// The largest size of the forms that definitions are replaced by: bytes of text, and [`FORM_COST`] a form.
 const MAX_COST: usize = 8 << 20;

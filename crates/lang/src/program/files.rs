@@ -4,12 +4,11 @@
 
 use std::path::Path;
 
-use super::{parse, syntax_fixes};
+use super::parse;
 use crate::diagnostic::{Diagnostic, FileDiagnostics, quoted};
-use crate::position::SourcePlace;
 use crate::program::parse::LineIndex;
 use crate::program::parse::{Form, FormContent};
-use crate::source::WorkflowSource;
+use crate::source::{SourcePlace, WorkflowSource};
 
 /// The maximum number of libraries.
 const MAX_LIBRARIES: usize = 32;
@@ -64,7 +63,7 @@ pub(super) fn load(
     report: &mut FileDiagnostics,
 ) -> Option<LoadedForms> {
     let lines = LineIndex::new(text);
-    let recovered = syntax_fixes::recover(text, &lines, report)?;
+    let recovered = parse::recover(text, &lines, report)?;
     let own = parse::forms(&recovered, &lines, report);
     let mut loader = LibraryLoader {
         path,
@@ -159,7 +158,7 @@ impl LibraryLoader<'_> {
     fn forms_of(&mut self, path: &str, text: &str) -> Vec<Form> {
         let lines = LineIndex::new(text);
         let mut report = FileDiagnostics::new(path);
-        let recovered = syntax_fixes::recover(text, &lines, &mut report);
+        let recovered = parse::recover(text, &lines, &mut report);
         let mut forms =
             recovered.map_or_else(Vec::new, |own| parse::forms(&own, &lines, &mut report));
         self.loaded.faults.extend(report.sorted());

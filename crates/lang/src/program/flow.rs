@@ -5,9 +5,9 @@
 
 use crate::flow::{END, EdgeKind, FAILED, Flow, PlaceKind, START};
 use crate::program::checked_program::{
-    Instruction, InstructionKind, Program, ProgramCondition, TextExpression,
+    Instruction, InstructionKind, Program, ProgramCondition, ProgramWay, TextExpression, failures,
+    falls_through, parts, shortened, ways,
 };
-use crate::program::walk::{ProgramWay, failures, falls_through, parts, shortened, ways};
 use raymond_model::time::format_duration;
 
 /// Returns the flow of a program.

@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 
 use crate::diagnostic::{Diagnostic, FileDiagnostics, quoted};
-use crate::position::SourcePlace;
 use crate::program::checked_program::{InstructionKind, Program, StartWorkflow, TextExpression};
 use crate::program::definitions::ProgramDefinitions;
 use crate::program::expand::DefinitionExpander;
@@ -16,8 +15,8 @@ use crate::program::parse::Form;
 use crate::program::parse::LineIndex;
 use crate::program::reader::ProgramReader;
 use crate::program::workflow::ProgramParts;
-use crate::program::{commands, conditions, control_flow, definitions, files, reader, requests};
-use crate::source::{WorkflowSource, checksum};
+use crate::program::{commands, conditions, control_flow, files, reader, requests, scopes};
+use crate::source::{SourcePlace, WorkflowSource, checksum};
 
 /// The outcome of reading a program.
 #[derive(Debug, Default)]
@@ -139,7 +138,7 @@ fn expanded(
 
 /// Reads the workflow, once the requests of each `for-each` are separate.
 fn read_workflow(reader: &mut ProgramReader<'_>, mut forms: Vec<Form>) -> Option<ProgramParts> {
-    reader.groups = definitions::separate(&mut forms);
+    reader.groups = scopes::separate(&mut forms);
     let workflow = reader.workflow(&forms);
     reader.unbound();
     workflow

@@ -1,8 +1,7 @@
 //! Reads `start-workflow`, which starts a program as a separate run.
 
 use super::checked_program::{StartWorkflow, TextExpression, TextTemplate};
-use super::fields::FormFields;
-use super::reader::ProgramReader;
+use super::reader::{FormFields, ProgramReader};
 use crate::diagnostic::quoted;
 use crate::manifest::budget;
 use crate::program::parse::{Form, FormContent};

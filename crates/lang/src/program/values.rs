@@ -1,14 +1,12 @@
 //! Reads expressions whose value is a text, and the templates that contain them.
 
 use super::checked_program::{ProgramSymbol, SoughtFacts, TextExpression, TextTemplate};
-use super::fields::FormFields;
-use super::reader::ProgramReader;
-use super::vocabulary::VALUE;
+use super::reader::{FormFields, ProgramReader, VALUE};
 use crate::diagnostic::quoted;
-use crate::position::SourcePlace;
 use crate::program::parse::{Form, FormContent};
 use crate::program::reader::AnswerField;
-use raymond_model::program_execution::STATE_LABEL;
+use crate::source::SourcePlace;
+use raymond_model::graph_execution::STATE_LABEL;
 
 /// The placeholders that every program has.
 pub(super) const PLACEHOLDERS: [&str; 3] = ["workflow-id", "label", "branch"];

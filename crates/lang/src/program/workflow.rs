@@ -3,14 +3,12 @@
 use super::checked_program::{
     MAX_ITERATIONS, ProgramMetadata, ProgramRole, ProgramState, ProgramSymbol,
 };
-use super::fields::FormFields;
-use super::reader::ProgramReader;
-use super::vocabulary::{FILE, METADATA, PART, ROLE_KEYWORDS};
+use super::reader::{FILE, FormFields, METADATA, PART, ProgramReader, ROLE_KEYWORDS};
 use crate::diagnostic::quoted;
 use crate::manifest::budget;
 use crate::manifest::model;
-use crate::position::SourcePlace;
 use crate::program::parse::{Form, FormContent};
+use crate::source::SourcePlace;
 use crate::turn_options::WrittenOptions;
 use crate::turn_options::model_hint;
 use raymond_model::id::Folder;

@@ -6,7 +6,7 @@ use raymond_model::id::StateName;
 
 use super::frontmatter;
 use super::frontmatter::{Frontmatter, FrontmatterPlaces, RawFrontmatter};
-use crate::position::SourcePlace;
+use crate::source::SourcePlace;
 use crate::yaml::YamlErrors;
 use crate::{turn_options, yaml};
 

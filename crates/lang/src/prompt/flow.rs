@@ -10,7 +10,7 @@ use super::workflow_map::{
     FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap,
 };
 use crate::flow::{END, EdgeKind, Flow, FlowMap, PlaceKind, START};
-use crate::program::walk::started;
+use crate::program::checked_program::started;
 use raymond_model::id::StateName;
 use raymond_model::time::format_duration;
 use raymond_model::transition::{ANY_LIST, ForkList, TagName, Transition};

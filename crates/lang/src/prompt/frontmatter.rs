@@ -19,17 +19,16 @@ use serde_json::Value;
 use crate::keys::unknown_keys;
 use crate::manifest::budget;
 use crate::output::{FieldTest, OrderedJson, OutputKey, OutputRule, SchemaOrigin, schema_file};
-use crate::position::SourcePlace;
-use crate::prompt::implied_policy::{EntryPlace, PolicyEntry};
-use crate::prompt::judgement::{Evaluator, RawEvaluator};
+use crate::prompt::evaluator::{EntryPlace, Evaluator, PolicyEntry, RawEvaluator};
 use crate::prompt::scopes::first_state;
 use crate::prompt::script::PreparedScript;
-use crate::prompt::{implied_policy, joins, judgement, step};
-use crate::source::WorkflowSource;
+use crate::prompt::{evaluator, forking, state_error};
+use crate::schema::shape;
+use crate::source::{SourcePlace, WorkflowSource};
 use crate::turn_options::{OptionPlaces, WrittenOptions};
 use crate::yaml::tree::YamlFileKind;
 use crate::yaml::{Error, PlacedValue, YamlErrors, value};
-use crate::{manifest, schema, supervision, yaml};
+use crate::{manifest, plugins, yaml};
 
 /// The content of a prompt's frontmatter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -56,43 +55,43 @@ listed_keys! {
     /// The keys as they are written.
     pub(crate) struct RawFrontmatter {
         /// The transitions that the state allows. Without any, it allows all.
-        allowed_transitions: Option<PlacedValue<Vec<PlacedValue<PolicyEntry>>>> => implied_policy::list_shape,
+        allowed_transitions: Option<PlacedValue<Vec<PlacedValue<PolicyEntry>>>> => evaluator::list_shape,
         /// The form of the answer: a JSON Schema, or the file that has it. The fields of the answer decide
         /// what follows.
-        output: Option<PlacedValue<OrderedJson>> => schema::output,
+        output: Option<PlacedValue<OrderedJson>> => shape::output,
         /// The model of the state: opus, sonnet, haiku, or a full name.
-        model: Option<PlacedValue<String>> => schema::model,
+        model: Option<PlacedValue<String>> => shape::model,
         /// The supervision of agents that start here.
-        supervision: Option<supervision::RawSupervision> => supervision::RawSupervision::shape,
+        supervision: Option<plugins::RawSupervision> => plugins::RawSupervision::shape,
         /// The budget, in US dollars, of agents that start here, and of each call that leads here.
-        budget: Option<PlacedValue<String>> => schema::positive_dollars,
+        budget: Option<PlacedValue<String>> => shape::positive_dollars,
         /// A second check of a requested transition, before it is taken.
-        evaluator: Option<PlacedValue<judgement::RawEvaluator>> => judgement::RawEvaluator::shape,
+        evaluator: Option<PlacedValue<evaluator::RawEvaluator>> => evaluator::RawEvaluator::shape,
         /// True if agents that start here get a git worktree of their own.
-        worktree: Option<bool> => schema::boolean,
+        worktree: Option<bool> => shape::boolean,
         /// False if no snapshots of that worktree are made.
-        snapshots: Option<bool> => schema::boolean,
+        snapshots: Option<bool> => shape::boolean,
         /// The label of the hosts that agents which start here may live on.
-        host: Option<PlacedValue<String>> => schema::text,
+        host: Option<PlacedValue<String>> => shape::text,
         /// True if the only allowed transition is taken whatever tags a reply has.
-        force_implicit: Option<PlacedValue<bool>> => schema::boolean,
+        force_implicit: Option<PlacedValue<bool>> => shape::boolean,
         /// The number of `<fork>` tags that one reply may have: one, or many.
-        forks: Option<PlacedValue<String>> => joins::forks_shape,
+        forks: Option<PlacedValue<String>> => forking::forks_shape,
         /// The maximum number of agents that one reply may fork.
-        max_fan_out: Option<PlacedValue<String>> => schema::count,
+        max_fan_out: Option<PlacedValue<String>> => shape::count,
         /// The head start of the first forked agent.
-        stagger: Option<PlacedValue<String>> => schema::duration,
+        stagger: Option<PlacedValue<String>> => shape::duration,
         /// The agents that the state waits for before its prompt is asked: all, any, or how many of them have
         /// to end well.
-        join: Option<PlacedValue<String>> => joins::join_shape,
+        join: Option<PlacedValue<String>> => forking::join_shape,
         /// The time that a join waits.
-        timeout: Option<PlacedValue<String>> => schema::duration,
+        timeout: Option<PlacedValue<String>> => shape::duration,
         /// The continuation if a join takes too long: fail, keep, or a state.
-        on_timeout: Option<PlacedValue<String>> => schema::text,
+        on_timeout: Option<PlacedValue<String>> => shape::text,
         /// The continuation if too many agents of a join fail: fail, keep, or a state.
-        on_failure: Option<PlacedValue<String>> => schema::text,
+        on_failure: Option<PlacedValue<String>> => shape::text,
         /// The fate of agents that still live when the join is complete: leave or stop.
-        rest: Option<PlacedValue<String>> => joins::rest_shape,
+        rest: Option<PlacedValue<String>> => forking::rest_shape,
     }
 }
 
@@ -186,7 +185,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
             }
             let place = EntryPlace::of(&written);
             let when = written.value.when.clone();
-            if let Some(transition) = errors.keep(implied_policy::listed(written)) {
+            if let Some(transition) = errors.keep(evaluator::listed(written)) {
                 frontmatter.policy.allowed.push(transition);
                 places.entries.push(place);
                 places.whens.push(when.as_ref().map(|when| when.at));
@@ -203,17 +202,17 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
     let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
     places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
-    let many = errors.keep(value(raw.forks, joins::forks)).flatten();
+    let many = errors.keep(value(raw.forks, forking::forks)).flatten();
     frontmatter.policy.many_forks = many.unwrap_or_default();
     errors.keep(force_implicit(raw.force_implicit, frontmatter));
     frontmatter.forks = ForkRules {
-        max_fan_out: errors.keep(value(raw.max_fan_out, joins::count)).flatten(),
+        max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
         stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
     };
     places.join = place(raw.join.as_ref());
     places.on_failure = place(raw.on_failure.as_ref());
     places.on_timeout = place(raw.on_timeout.as_ref());
-    frontmatter.join = joins::RawJoin {
+    frontmatter.join = forking::RawJoin {
         join: raw.join,
         timeout: raw.timeout,
         on_timeout: raw.on_timeout,
@@ -221,7 +220,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
         rest: raw.rest,
     }
     .read(errors);
-    let supervision = raw.supervision.map(supervision::RawSupervision::read).transpose();
+    let supervision = raw.supervision.map(plugins::RawSupervision::read).transpose();
     places.budget = place(raw.budget.as_ref());
     frontmatter.agent_options = AgentOptions {
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
@@ -369,7 +368,7 @@ pub fn why_no_state(state: &StateName, source: &dyn WorkflowSource) -> Option<St
         Some(StateKind::Script) => {
             PreparedScript::read(state, None, source).err().map(|error| error.to_string())
         }
-        None => Some(step::Error::NotAPrompt { path: source.path(state) }.to_string()),
+        None => Some(state_error::Error::NotAPrompt { path: source.path(state) }.to_string()),
     }
 }
 

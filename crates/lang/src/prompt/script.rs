@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::step::Error;
+use super::state_error::Error;
 use crate::source::is_state;
 use crate::source::{self, WorkflowSource};
 use crate::tag;

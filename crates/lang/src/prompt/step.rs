@@ -6,7 +6,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use raymond_model::agent::AgentOptions;
-use raymond_model::evaluation::TransitionProposal;
 use raymond_model::graph_execution::PromptTask;
 use raymond_model::id::{AgentId, RunId, ScopePath};
 pub use raymond_model::id::{StateKind, StateName};
@@ -15,18 +14,18 @@ use raymond_model::model::ModelName;
 use raymond_model::money::Usd;
 use raymond_model::policy::{AcceptedTransition, ProtocolViolation, TransitionPolicy};
 use raymond_model::settings::ForkRules;
-use raymond_model::transition::{ANY_LIST, Transition, Variables};
+use raymond_model::transition::{ANY_LIST, Transition, TransitionProposal, Variables};
 use raymond_model::turn::TurnReply;
 use raymond_model::turn_options::TurnOptions;
 
 use crate::graph::begun_states::begun_agent_options;
 use crate::output::{OutputContract, SchemaError, placeholder};
-use crate::position::SourcePlace;
 use crate::prompt::document::{ExaminedDocument, PromptDocument};
+use crate::prompt::evaluator::Evaluator;
 use crate::prompt::frontmatter::{Frontmatter, FrontmatterPlaces};
-use crate::prompt::judgement::Evaluator;
-use crate::prompt::{document, frontmatter, judgement, scopes};
-use crate::source::WorkflowSource;
+pub use crate::prompt::state_error::Error;
+use crate::prompt::{document, evaluator, frontmatter, scopes};
+use crate::source::{SourcePlace, WorkflowSource};
 use crate::turn_options::{OptionPlaces, embed_files};
 use crate::yaml::YamlErrors;
 use crate::{manifest, source, tag, template, yaml};
@@ -203,7 +202,7 @@ pub fn evaluation(
 ) -> Result<PreparedPrompt, Error> {
     let asked = step_with(position, source, read)?;
     let mut position = PromptContext { state: proposal.evaluator.clone(), ..position.clone() };
-    position.variables.extend(judgement::values(proposal));
+    position.variables.extend(evaluator::values(proposal));
     let own = step_with(&position, source, read)?;
     let model = match asked.evaluator {
         Some(Evaluator::Prompt { model, .. }) => model,
@@ -444,40 +443,6 @@ pub fn agent_options_at(
             source.scope(path).map(|there| agent_options(state, &*there)).unwrap_or_default()
         }
     }
-}
-
-// The reasons that a state of a folder cannot be used.
-
-/// The reasons that a state cannot be used. Each text begins with the file, and the place in it.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// Its file cannot be used.
-    #[error(transparent)]
-    Source(#[from] source::Error),
-    /// Its file is of another kind.
-    #[error(
-        "{path}: this is not a state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp or NAME.duet, or a script such as NAME.sh or any file that can be executed"
-    )]
-    NotAPrompt {
-        /// The file.
-        path: String,
-    },
-    /// Its file does not say what executes it.
-    #[error(
-        "{path}:1:1: this is not a state: a file without the ending .sh, .bash or .py is a script only if its first line says what executes it, such as #!/usr/bin/env node"
-    )]
-    NoInterpreter {
-        /// The file.
-        path: String,
-    },
-    /// Its file has a mistake.
-    #[error("{path}:{error}")]
-    Document {
-        /// The file.
-        path: String,
-        /// The mistake and its place.
-        error: yaml::Error,
-    },
 }
 
 // Files that lie beside prompts and are none.

@@ -7,11 +7,10 @@
 
 use crate::diagnostic::Diagnostic;
 use crate::graph;
-use crate::position::SourcePlace;
 use crate::program::checked_program::Program;
 use crate::prompt::check::check_reachable;
 use crate::prompt::workflow_map::{FolderPrompt, WorkflowMap, WorkflowMapOptions};
-use crate::source::WorkflowSource;
+use crate::source::{SourcePlace, WorkflowSource};
 use crate::turn_options::{OptionPlaces, embed_files};
 use raymond_model::id::StateName;
 use raymond_model::turn_options::TurnOptions;

@@ -6,7 +6,8 @@ use std::rc::Rc;
 use serde_json::{Map, json};
 
 use super::*;
-use crate::graph::read::{GraphProfile, read as read_graph};
+use crate::graph::profile::GraphProfile;
+use crate::graph::read::read as read_graph;
 use crate::graph::vocabulary::GraphVocabulary;
 use crate::program::read::read as read_program;
 use raymond_model::advance::AdvanceNext;

@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{ResumeEnvironment, ResumeOutcome};
-use crate::prompt::judgement::{Evaluator, JudgedReply, ReplyRules};
+use crate::prompt::evaluator::Evaluator;
+use crate::prompt::judgement::{JudgedReply, ReplyRules};
 use crate::prompt::step::{
     self, DocumentReader, JoinResults, OptionSite, PreparedPrompt, PromptContext, RESULTS_FILE,
     UnfilledPlaceholder,
@@ -21,7 +22,7 @@ use raymond_model::settings::ForkRules;
 use raymond_model::turn::{FailureCause, TURN_VERSION, TurnFailure, TurnInput, TurnReply};
 use raymond_model::turn_options::{OnDenied, PermissionMode, TurnOptions};
 use raymond_model::widening::{OptionWidening, effective_permission};
-use raymond_model::worktree::WorkingDir;
+use raymond_model::worktree_snapshot::WorkingDir;
 
 /// The permit of a turn to run.
 #[derive(Debug, Clone, Default, PartialEq)]

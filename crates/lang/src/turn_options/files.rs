@@ -6,8 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::{OptionFault, OptionPlaces};
-use crate::position::SourcePlace;
-use crate::source::{WorkflowSource, stays_below};
+use crate::source::{SourcePlace, WorkflowSource, stays_below};
 use crate::turn_options::{fault, scalar};
 use crate::yaml::{YamlContent, YamlValue};
 use raymond_model::json_mistake::placed_mistake;

@@ -14,8 +14,8 @@ use serde::de::{
 };
 use serde::{Deserialize, forward_to_deserialize_any};
 
-use crate::diagnostic::{closest, for_unknown_key};
-use crate::position::SourcePlace;
+use crate::hint::{closest, for_unknown_key};
+use crate::source::SourcePlace;
 use crate::yaml::{YamlContent, YamlEntry, YamlValue};
 
 /// A value that its type does not take.

@@ -22,7 +22,7 @@ const KINDS: [YamlFileKind; 6] = [
 fn first_mistakes(text: &str) -> [String; 5] {
     let sources = std::collections::BTreeMap::<String, String>::new();
     let vocabulary = graph::vocabulary::GraphVocabulary::new();
-    let profile = graph::read::GraphProfile::Lenient;
+    let profile = graph::profile::GraphProfile::Lenient;
     let graph = graph::read::read("g", None, text, &vocabulary, &sources, profile);
     let of_yaml = |found: &&crate::diagnostic::Diagnostic| found.code.starts_with("WF00");
     let of_graph = graph.diagnostics.iter().find(of_yaml).map(|found| {

@@ -17,7 +17,7 @@ use granit_parser::{Event, Parser, ScalarStyle, ScanError, Span, StrInput, Tag};
 use serde_json::Number;
 
 use crate::diagnostic::quoted;
-use crate::position::SourcePlace;
+use crate::source::SourcePlace;
 use crate::yaml::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 
 /// The largest nesting depth of lists and maps.

@@ -13,19 +13,18 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use crate::agent::{Agent, AgentSpec, AgentWait, AskedQuestion, StepStage, TurnHold};
 use crate::approval::StepApprovals;
 use crate::budget::CallBudget;
-use crate::evaluation::TransitionProposal;
-use crate::graph_execution::{GraphExecution, WaitResult};
+use crate::graph_execution::{
+    GraphExecution, LanguagePosition, ProgramExecution, ProgramWait, RoleMailbox, RoleRequest,
+    WaitResult,
+};
 use crate::id::{
     AgentId, Folder, InvalidName, MessageId, ScopePath, SessionId, StateKind, StateName, StepMode,
 };
 use crate::join::{PendingJoin, UnjoinedChildren};
 use crate::money::Usd;
-use crate::program_execution::{
-    LanguagePosition, ProgramExecution, ProgramWait, RoleMailbox, RoleRequest,
-};
 use crate::session::{KeptSession, Session, SessionOrigin};
 use crate::time::Timestamp;
-use crate::transition::Variables;
+use crate::transition::{TransitionProposal, Variables};
 use crate::turn::FailureCause;
 
 /// The execution that an agent is in.

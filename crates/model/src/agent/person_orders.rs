@@ -8,11 +8,10 @@ use super::{AgentExecution, AgentWait, StepStage};
 use crate::agent::Agent;
 use crate::apply::Effect;
 use crate::approval::StepApprovals;
-use crate::graph_execution::WaitResult;
+use crate::graph_execution::{LostRequest, WaitResult};
 use crate::id::{AgentId, MessageId, SessionId};
-use crate::printable::one_line;
-use crate::program_execution::LostRequest;
 use crate::time::Timestamp;
+use crate::tool_call::one_line;
 use crate::turn::FailureCause;
 
 /// A message of a person to an agent.

@@ -18,20 +18,19 @@ use crate::event::{
     StepFinished,
 };
 use crate::fact::{Fact, FactChange};
-use crate::graph_execution::{GraphExecution, GraphState, NodeCursor, WaitResult};
+use crate::graph_execution::{
+    GraphExecution, GraphState, LostRequest, NodeCursor, ProgramExecution, ProgramPosition,
+    RequestBody, RequestEntry, RequestStatus, RoleMailbox, RoleRequest, WaitResult,
+};
 use crate::id::{AgentId, Folder, SessionId, StateName};
 use crate::join::PendingJoin;
-use crate::program_execution::{
-    LostRequest, ProgramExecution, ProgramPosition, RequestBody, RequestEntry, RequestStatus,
-    RoleMailbox, RoleRequest,
-};
 use crate::question::Question;
 use crate::run::{AgentEnding, Run};
 use crate::session::Session;
 use crate::settings::{ChildSpec, ForkGroup};
 use crate::time::Timestamp;
 use crate::transition::{Transition, Variables};
-use crate::worktree::WorkingDir;
+use crate::worktree_snapshot::WorkingDir;
 
 pub(super) fn advanced(
     run: &mut Run,

@@ -9,11 +9,11 @@ use crate::apply::Effect;
 use crate::branch::BranchedAgent;
 use crate::budget::BudgetShare;
 use crate::event::{AgentHold, AgentMessage, AttachedSession, PromptEdit, RunBranched, RunCommand};
-use crate::id::{AgentId, MessageId};
-use crate::money::Usd;
-use crate::program_execution::{
+use crate::graph_execution::{
     INSTANCE_LABEL, LostRequest, RequestBody, RequestStatus, STATE_LABEL,
 };
+use crate::id::{AgentId, MessageId};
+use crate::money::Usd;
 use crate::retry::RetriedAgent;
 use crate::run::{AgentEnding, FinishedAgent, Run, RunStatus};
 use crate::session::{Session, SessionOrigin};
@@ -158,7 +158,7 @@ fn ask_again(run: &mut Run, id: &AgentId, at: Timestamp) {
 fn take_again(
     run: &mut Run,
     role: &AgentId,
-    request: &crate::program_execution::RoleRequest,
+    request: &crate::graph_execution::RoleRequest,
     child: Option<AgentId>,
     at: Timestamp,
 ) -> Option<String> {

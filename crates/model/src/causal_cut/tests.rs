@@ -21,7 +21,7 @@ use crate::tests::plausible::{Journal, pushes};
 use crate::tests::scene::{Scene, agent_id, first, goto, result, tag};
 use crate::time::Timestamp;
 use crate::transition::{TagName, Transition};
-use crate::worktree::{SnapshotCommit, SnapshotOutcome, WorktreeSnapshot};
+use crate::worktree_snapshot::{SnapshotCommit, SnapshotOutcome, WorktreeSnapshot};
 
 /// Returns the run and the records that stay; each length is that of a batch.
 fn cut(

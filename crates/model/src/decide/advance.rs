@@ -14,12 +14,12 @@ use crate::event::{
     NextAction, ProgramAdvanced, ProgramLogged, ProgramStarted, RoleDelegated, RoleRequested,
     RoleResponded, StepFinished,
 };
-use crate::graph_execution::WaitResult;
+use crate::graph_execution::{
+    ProgramExecution, ProgramSource, RequestBody, RequestStatus, RoleMailbox, RoleRequest,
+    WaitResult,
+};
 use crate::id::SessionId;
 use crate::policy::AcceptedTransition;
-use crate::program_execution::{
-    ProgramExecution, ProgramSource, RequestBody, RequestStatus, RoleMailbox, RoleRequest,
-};
 use crate::run::Run;
 use crate::transition::{Transition, Variables};
 use crate::turn::{FailureCause, TurnCost, TurnId};

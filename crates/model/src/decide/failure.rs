@@ -11,17 +11,15 @@ use crate::agent::{Agent, AgentOptions};
 use crate::budget::BudgetScope;
 use crate::consult::{ConsultVerdict, PluginVerdict, SHORTEST_HOLD_MS, StopScope, strictest};
 use crate::decide::{AcceptedTransition, NondeterministicInputs, TurnReport, settled};
-use crate::evaluation::OverruledTransition;
 use crate::event::{AgentFailed, AgentParked, Event, StepFinished, TurnFailed, TurnHeld};
 use crate::id::{Folder, SessionId, StateName, StepMode};
 use crate::money::Usd;
+use crate::restart::{RestartContext, RestartDecision, decide_restart};
 use crate::retry::{RetriedAgent, RetryError, RetrySelection, plan_retry};
 use crate::run::{PauseReason, Run, RunStatus};
-use crate::supervision::{
-    OnExhausted, RestartContext, RestartDecision, SupervisionPolicy, decide_restart,
-};
+use crate::supervision::{OnExhausted, SupervisionPolicy};
 use crate::time::Timestamp;
-use crate::transition::Transition;
+use crate::transition::{OverruledTransition, Transition};
 use crate::turn::{FailureCause, TurnCost, TurnFailure, TurnId};
 
 pub(super) fn turn_failed(

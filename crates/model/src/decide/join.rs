@@ -12,9 +12,8 @@ use crate::event::{
 };
 use crate::id::{AgentId, MessageId, StateName};
 use crate::join::{Join, JoinFallback, JoinOutcome, JoinTally, UnjoinedChildren, UnjoinedPolicy};
-use crate::policy::{AcceptedTransition, ProtocolViolation};
+use crate::policy::{AcceptedTransition, ProtocolViolation, reminder};
 use crate::question::{Answer, AnswerCommand, InvalidAnswer, Question};
-use crate::reminder::reminder;
 use crate::run::{AgentEnding, PauseReason, Run};
 use crate::settings::{ForkGroup, forked_count};
 use crate::time::{Timestamp, format_duration};

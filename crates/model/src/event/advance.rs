@@ -21,12 +21,12 @@ use serde_json::{Map, Value};
 use crate::agent::AgentSpec;
 use crate::approval::{ApprovalRequest, ApprovalVerdict};
 use crate::event::Event;
-use crate::graph_execution::{GraphStateChange, NodeCursor, NodeExecution, NodeName, PromptTask};
+use crate::graph_execution::{
+    GraphStateChange, LanguagePosition, NodeCursor, NodeExecution, NodeName, ProgramPosition,
+    ProgramSource, PromptTask, RequestStatus, RoleRequest,
+};
 use crate::id::{AgentId, Folder, MessageId, SessionId, StateName};
 use crate::join::{Join, JoinOutcome, JoinTally};
-use crate::program_execution::{
-    LanguagePosition, ProgramPosition, ProgramSource, RequestStatus, RoleRequest,
-};
 use crate::question::{Answer, Question};
 use crate::time::Timestamp;
 use crate::transition::{Transition, Variables};

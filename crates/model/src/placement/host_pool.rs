@@ -14,7 +14,7 @@ use crate::claude_version::OLDEST_SUPPORTED;
 use crate::host::{HostEpoch, HostLabel, HostName, HostReport, HostStanding, PlacedAgent};
 use crate::id::AgentId;
 use crate::session::Session;
-use crate::worktree::WorkingDir;
+use crate::worktree_snapshot::WorkingDir;
 
 /// The hosts with one label, or all hosts.
 #[derive(Debug, Default)]

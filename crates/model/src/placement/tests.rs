@@ -6,7 +6,7 @@ mod simulation;
 
 use super::*;
 use crate::host::{HostEpoch, HostReport};
-use crate::worktree::WorkingDir;
+use crate::worktree_snapshot::WorkingDir;
 
 const WIRE: u32 = 3;
 

@@ -14,8 +14,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::Dataspace;
-use super::journal::FactWriter;
-use super::state::{FactState, LoggedChange, NamedChange};
+use super::journal::{FactState, FactWriter, LoggedChange, NamedChange};
 use super::write::FactDecision;
 use crate::Error;
 use crate::shared_copy::{NumberedChange, SharedFacts};

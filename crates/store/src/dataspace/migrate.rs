@@ -20,8 +20,9 @@ use std::sync::MutexGuard;
 use serde::{Deserialize, Serialize};
 
 use super::fact::{self, ProvenValue, QueuedFact};
-use super::journal::{FactJournal, IgnoredLine};
-use super::state::{FactState, IdempotencyKey, LoggedChange, NamedChange};
+use super::journal::{
+    FactJournal, FactState, IdempotencyKey, IgnoredLine, LoggedChange, NamedChange,
+};
 use super::{Dataspace, copied, damaged, entries, is_absent};
 use crate::fault::point;
 use crate::{Error, files, plain_file};

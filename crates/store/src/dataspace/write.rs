@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use super::Dataspace;
 use super::fact::{self, LaterValue, QueuedFact};
-use super::journal::FactWriter;
-use super::state::{DataspaceStep, FactOperation, FactState, LoggedChange, NamedChange};
+use super::journal::{
+    DataspaceStep, FactOperation, FactState, FactWriter, LoggedChange, NamedChange,
+};
 use crate::Error;
 use raymond_model::fact::Fact;
 use raymond_model::id::RunId;

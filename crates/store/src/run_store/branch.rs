@@ -20,7 +20,7 @@ use crate::lock::RunLock;
 use crate::proof::ProofKey;
 use crate::snapshot::SnapshotSchedule;
 use crate::user_state::UserState;
-use crate::{Error, files, lock, pinned, plain_file, turn_proofs};
+use crate::{Error, capture, files, lock, pinned, plain_file, user_state};
 
 /// The most bytes that are read of that file.
 const MAX_TAKEN_BYTES: u64 = 256 * 1024 * 1024;
@@ -63,8 +63,8 @@ impl LockedRun {
         let lines = own_lines(cut, &parts.record, &draft, &keys)?;
         let made = fill(&draft, source, cut, &lines, parts).and_then(|lock| {
             let (state, unsealed) = &parts.seal;
-            let journal = Some(turn_proofs::seal_of_journal(&draft.journal())?);
-            turn_proofs::save(state, &RunSeal { journal, ..unsealed.clone() })?;
+            let journal = Some(user_state::seal_of_journal(&draft.journal())?);
+            user_state::save(state, &RunSeal { journal, ..unsealed.clone() })?;
             publish(&draft, &dir, id)?;
             Ok(lock)
         });
@@ -116,7 +116,7 @@ fn fill(
         files::make_draft_dir(path)?;
     }
     parts.workflow.write(&draft.workflow())?;
-    files::save(&draft.contents(), parts.workflow)?;
+    capture::save(&draft.contents(), parts.workflow)?;
     files::create(&draft.pins(), &pinned::json(&draft.pins(), &parts.workflow.pins())?)?;
     share_journal(draft, source, cut)?;
     share_steps(draft, source, &cut.run)?;
@@ -244,7 +244,7 @@ impl LockedRun {
             }
             _ => {}
         }
-        files::save(&self.dir.contents(), workflow)?;
+        capture::save(&self.dir.contents(), workflow)?;
         self.replace_copy(workflow)?;
         pinned::save(&self.dir.pins(), &workflow.pins())
     }
@@ -261,7 +261,7 @@ impl LockedRun {
         }
         // A copy may have been replaced half-way.
         let copies = [copy, self.old_copy(), self.new_copy()];
-        match files::load(&self.dir.contents(), &copies, pins)? {
+        match capture::load(&self.dir.contents(), &copies, pins)? {
             Some(workflow) => self.replace_copy(&workflow).map(|()| true),
             None => Ok(false),
         }
@@ -308,7 +308,7 @@ pub fn pinned_workflow(
     if pinned::is_copy_whole(&copy, pins) {
         return WorkflowCapture::of(&copy, Path::new("")).map(Some);
     }
-    files::load(&dir.contents(), &[copy], pins)
+    capture::load(&dir.contents(), &[copy], pins)
 }
 
 fn remove_dir(path: &Path) -> Result<(), Error> {

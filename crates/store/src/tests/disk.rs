@@ -8,9 +8,8 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use super::story::{Place, Story};
-use crate::log::AcknowledgedEnd;
+use crate::log::{AcknowledgedEnd, JournalTarget, JournalWriter, WriteOutcome};
 use crate::log::{JournalStorage, LineBatch, LogFile};
-use crate::writer::{JournalTarget, JournalWriter, WriteOutcome};
 
 /// The system's numbers for a broken and for a full disk, `EIO` and `ENOSPC`.
 pub(super) const BROKEN: i32 = 5;

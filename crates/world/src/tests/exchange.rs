@@ -127,7 +127,7 @@ async fn branch_of_an_agent_is_set_back_only_from_what_its_host_has_pushed() {
     assert_eq!(there(), ground.git(TREE, &["rev-parse", "HEAD"]));
 }
 
-fn working_dir_of(id: &str) -> raymond_model::worktree::WorkingDir {
+fn working_dir_of(id: &str) -> raymond_model::worktree_snapshot::WorkingDir {
     super::trees::working_dir(id)
 }
 

@@ -8,7 +8,7 @@ use super::*;
 use crate::outcome::InspectionOutcome;
 use raymond_agents::working_dirs::WorkingDirs;
 use raymond_model::id::{AgentId, Folder};
-use raymond_model::worktree::WorkingDir;
+use raymond_model::worktree_snapshot::WorkingDir;
 
 pub(super) fn agent(id: &str) -> AgentId {
     AgentId::parse(id).expect("an id")

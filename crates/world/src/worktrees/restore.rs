@@ -10,17 +10,14 @@ use std::time::Duration;
 use raymond_agents::child::{ProcessExit, orphans};
 use raymond_model::id::AgentId;
 use raymond_model::turn::TurnId;
-use raymond_model::worktree::{
-    ChangedFiles, SnapshotCommit, SnapshotOutcome, blocking_branches, branch, snapshot_ref,
-    snapshot_refs,
-};
+use raymond_model::worktree::{blocking_branches, branch, snapshot_ref, snapshot_refs};
+use raymond_model::worktree_snapshot::{ChangedFiles, SnapshotCommit, SnapshotOutcome};
 use raymond_store::fault::point;
 use tokio::sync::watch;
 
 use super::{as_raymond, entry_of};
-use crate::context::blocking;
+use crate::context::{GitPlace, blocking};
 use crate::git::{Git, GitCall, NO_WORDS, copy_index, is_object, left_out, succeeded};
-use crate::git_place::GitPlace;
 use crate::outcome::{InspectionOutcome, OperationError};
 use crate::perform::WorkspaceExecutor;
 

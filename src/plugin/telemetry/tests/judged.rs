@@ -1,10 +1,10 @@
 //! Steps with a judge: an evaluator, a plug-in.
 
 use super::{Told, assert_attributes};
-use crate::domain::evaluation::OverruledTransition;
 use crate::domain::event::{Event, StepFinished, TransitionProposed};
 use crate::domain::money::Usd;
 use crate::domain::tests::scene::{goto, result, session, state};
+use crate::domain::transition::OverruledTransition;
 use crate::domain::turn::TurnCost;
 
 #[test]

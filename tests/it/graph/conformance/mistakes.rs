@@ -2,7 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use raymond::language::graph::read::{GraphProfile, read};
+use raymond::language::graph::profile::GraphProfile;
+use raymond::language::graph::read::read;
 use raymond::language::graph::vocabulary::GraphVocabulary;
 
 /// A change of a good graph, and the beginning of what is then reported.

@@ -1,6 +1,6 @@
 //! The diagnostics of the content of a graph: types, parameters, expressions, documents, variables.
 
-use raymond::language::graph::read::GraphProfile;
+use raymond::language::graph::profile::GraphProfile;
 
 use super::mistakes::{MistakeRow, assert_found};
 

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::host_mailbox::QUESTION;
-use crate::restate::objects::run::ActingHost;
+use crate::restate::objects::run_calls::ActingHost;
 use crate::restate::objects::state::{ObjectState, Undecided};
+use crate::shared_log::QUESTION;
 
 /// The most replies that stay in the value when the supervisor has received them.
 const MOST_RECEIVED: usize = 128;

@@ -7,7 +7,8 @@
 mod answered_list;
 pub(super) mod endpoint;
 pub(super) mod host;
-pub(super) mod run;
+mod run;
+pub(super) mod run_calls;
 mod run_log;
 mod run_mail;
 pub(super) mod state;

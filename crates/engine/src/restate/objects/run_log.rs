@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use serde::{Deserialize, Serialize};
 
 use crate::restate::objects::host::NewsWaiters;
-use crate::restate::objects::run::{ActingHost, FactChangeCall, RunAnswer, SenderNumber};
+use crate::restate::objects::run_calls::{ActingHost, FactChangeCall, RunAnswer, SenderNumber};
 use crate::restate::objects::state::{ObjectState, Undecided};
 
 /// The lines of a chunk.

@@ -4,14 +4,13 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::run;
-use super::run::{
+use super::run_calls::{
     ActingHost, CarriedReply, CarriedRequest, FactChangeCall, LeasedDeed, RequestFate, RunAnswer,
     RunCall, RunLook, RunTopic, SenderNumber,
 };
 use super::state::decided;
-use crate::restate::objects::endpoint::FACTS;
-use crate::restate::objects::state::HostCall;
 use crate::restate::objects::state::ObjectEffect;
+use crate::restate::objects::state::{FACTS, HostCall};
 use crate::restate::objects::state::{IndexCall, IndexedRun};
 
 mod answers;

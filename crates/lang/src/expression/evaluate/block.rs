@@ -9,8 +9,8 @@ use crate::expression::ast::{
     ChangeTarget, ExpressionNode, ItemNode, Lambda, LambdaBody, LambdaParameter, LoopKind,
     Statement, TargetStep, TextSpan,
 };
-use crate::expression::diagnosis::Error;
-use crate::expression::environment::{CallFrame, FrameVariables, Fuel, LocalVariable};
+use crate::expression::environment::{CallFrame, FrameVariables, LocalVariable};
+use crate::expression::fuel::{Error, Fuel};
 use crate::expression::method::BuiltinMethod;
 use crate::expression::value::{count, kind, place, truth};
 

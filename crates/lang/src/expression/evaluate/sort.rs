@@ -8,8 +8,7 @@ use std::cmp::Ordering;
 use serde_json::Value;
 
 use super::block::LambdaIteration;
-use crate::expression::diagnosis::Error;
-use crate::expression::environment::Fuel;
+use crate::expression::fuel::{Error, Fuel};
 use crate::expression::value::{as_text, kind, order};
 
 /// Returns the elements in the order of `compare`; equal ones keep their order.

@@ -7,8 +7,8 @@ use super::{RulePair, expression, expressions, quoted, span};
 use crate::expression::ast::{
     ArithmeticOperator, EntryNode, ExpressionNode, ItemNode, PathAccess, PathStep,
 };
-use crate::expression::diagnosis;
-use crate::expression::diagnosis::SyntaxError;
+use crate::expression::fuel::SyntaxError;
+use crate::expression::token;
 
 /// Reads the elements of a list.
 pub(super) fn items(piece: RulePair<'_>) -> Result<Vec<ItemNode>, SyntaxError> {
@@ -123,7 +123,7 @@ pub(super) fn template(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxErro
     for part in piece.into_inner() {
         parts.push(match part.as_rule() {
             Rule::written => {
-                let text = diagnosis::unescaped(part.as_str())
+                let text = token::unescaped(part.as_str())
                     .map_err(|why| SyntaxError::syntax(part.as_span().start(), why))?;
                 ExpressionNode::literal(text)
             }

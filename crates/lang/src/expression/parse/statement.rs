@@ -6,7 +6,7 @@ use crate::expression::ast::{
     ArgumentNode, ArithmeticOperator, ChangeTarget, EntryNode, ExpressionNode, LambdaParameter,
     LogicOperator, LoopKind, PathAccess, PathStep, Statement, TargetStep, TextSpan,
 };
-use crate::expression::diagnosis::SyntaxError;
+use crate::expression::fuel::SyntaxError;
 use crate::expression::method::BuiltinMethod;
 use crate::expression::parse::collection::items;
 use crate::expression::parse::grammar::Rule;

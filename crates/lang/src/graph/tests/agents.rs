@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::super::asks::asks_claude;
-use super::super::read::{GraphProfile, read};
+use super::super::profile::GraphProfile;
+use super::super::read::read;
 use super::super::vocabulary::GraphVocabulary;
 use super::{acting, graph, said};
 

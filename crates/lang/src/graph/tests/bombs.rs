@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use proptest::prelude::*;
 
-use super::super::read::GraphProfile;
+use super::super::profile::GraphProfile;
 use super::{acting, asking, graph, reading, said};
 
 fn first(text: &str) -> String {

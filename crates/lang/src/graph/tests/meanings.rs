@@ -1,6 +1,6 @@
 //! One bad graph for each mistake in its content: types, expressions, documents, variables.
 
-use super::super::read::GraphProfile;
+use super::super::profile::GraphProfile;
 use super::super::vocabulary::{GraphVocabulary, TypeRole};
 use super::{acting, asking, assert_one, graph, said};
 

@@ -1,6 +1,7 @@
 //! One bad graph for each mistake in its structure: the place and the words.
 
-use super::super::read::{GraphProfile, read};
+use super::super::profile::GraphProfile;
+use super::super::read::read;
 use super::super::vocabulary::GraphVocabulary;
 use super::{acting, asking, assert_one, graph, said, source};
 

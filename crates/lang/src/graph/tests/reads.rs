@@ -1,6 +1,6 @@
 //! The paths that conditions and parameters read, and the paths of files: what `check` finds in them.
 
-use super::super::read::GraphProfile;
+use super::super::profile::GraphProfile;
 use super::{acting, asking, assert_one, said};
 
 const NOTHING: &str = "nothing writes it; write it before, or put it into `initial_state`";

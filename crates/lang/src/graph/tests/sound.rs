@@ -3,7 +3,8 @@
 use serde_json::json;
 
 use super::super::checked_graph::{ConditionTest, GraphNode, ReferenceText};
-use super::super::read::{GraphProfile, read};
+use super::super::profile::GraphProfile;
+use super::super::read::read;
 use super::super::vocabulary::GraphVocabulary;
 use super::{asking, graph, program, said, source};
 

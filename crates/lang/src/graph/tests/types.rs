@@ -6,7 +6,8 @@ use super::super::checked_graph::{
     ActionKind, ConditionTest, GraphCondition, GraphNode, OperationTemplate, ReferenceText,
     SpawnTask,
 };
-use super::super::read::{GraphProfile, read};
+use super::super::profile::GraphProfile;
+use super::super::read::read;
 use super::super::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeRole};
 use super::{act, acting, asking, program, source};
 use crate::expression::{Fuel, NameScope, ValueTemplate};

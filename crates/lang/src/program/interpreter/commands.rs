@@ -2,22 +2,21 @@
 
 use std::collections::BTreeMap;
 
-use raymond_model::activity::{Activity, ActivityResult};
+use raymond_model::activity::{Activity, ActivityResult, BodyCommand, CommandId};
 use raymond_model::advance::AdvanceNext;
-use raymond_model::body_command::{BodyCommand, CommandId};
 use raymond_model::fact::Fact;
-use raymond_model::operation::{OperationResult, ShellCommand};
-use raymond_model::program_execution::{
+use raymond_model::graph_execution::{
     COMPLETED, FAILED, INSTANCE_LABEL, ProgramEnding, ProgramExecution, ProgramWait, STATE_LABEL,
     is_ending, running,
 };
+use raymond_model::operation::{OperationResult, ShellCommand};
 use serde_json::Value;
 
 use super::{ProgramInterpreter, ProgramSuspension, shown};
-use crate::position::SourcePlace;
 use crate::program::checked_program::{
     InstructionKind, ProgramCommand, ProgramCondition, RunRepetition, TextExpression, UserInput,
 };
+use crate::source::SourcePlace;
 
 impl<'environment> ProgramInterpreter<'environment> {
     /// Makes the command due, once the values of its arguments are known.

@@ -1,15 +1,14 @@
 //! Checks conditions, and carries out the instructions that block on them.
 
-use super::steps::FirstOfWait;
 use super::values::MissingValue;
-use super::{ProgramInterpreter, ProgramSuspension, shown};
-use crate::position::SourcePlace;
+use super::{FirstOfWait, ProgramInterpreter, ProgramSuspension, shown};
 use crate::program::checked_program::{ProgramCondition, TextExpression, WaitInstruction};
 use crate::program::conditions::is_contradictory;
+use crate::source::SourcePlace;
 use raymond_model::activity::Activity;
 use raymond_model::advance::AdvanceNext;
 use raymond_model::fact::{Fact, FactQuery};
-use raymond_model::program_execution::RequestStatus;
+use raymond_model::graph_execution::RequestStatus;
 use raymond_model::time::Timestamp;
 
 /// The current outcome of a condition.

@@ -5,11 +5,11 @@ use std::fmt::Write as _;
 use std::ops::Deref;
 
 use raymond_model::fact::{Fact, FactPattern, FactSelection};
+use raymond_model::graph_execution::{ProgramExecution, ProgramSource};
 use raymond_model::id::RunId;
-use raymond_model::printable::flat;
-use raymond_model::program_execution::{ProgramExecution, ProgramSource};
 use raymond_model::run::Run;
 use raymond_model::time::format_duration;
+use raymond_model::tool_call::flat;
 
 use super::{ProgramEnvironment, ProgramInterpreter};
 use crate::program::checked_program::{Program, ProgramCondition, SoughtFacts, TextExpression};

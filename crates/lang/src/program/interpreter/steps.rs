@@ -5,19 +5,19 @@ use std::sync::Arc;
 use raymond_model::activity::Activity;
 use raymond_model::advance::AdvanceOutput;
 use raymond_model::branch::{StartedRun, WorkflowStart, is_program_file, part_for_started};
-use raymond_model::fact::Fact;
-use raymond_model::graph_execution::{OutputFormat, PromptTask};
+use raymond_model::graph_execution::{
+    BlockFrame, OutputFormat, PromptTask, RequestBody, RequestEntry, RequestStatus,
+};
 use raymond_model::id::StateName;
-use raymond_model::program_execution::{BlockFrame, RequestBody, RequestEntry, RequestStatus};
 
 use super::conditions::ArmCheck;
 use super::{ProgramInterpreter, ProgramSuspension};
 use crate::advance_fuel::MAX_ACTIONS_PER_ADVANCE;
-use crate::position::SourcePlace;
 use crate::program::checked_program::{
-    BranchArm, Instruction, InstructionKind, ProgramCondition, RunFolder, SendPrompt,
-    StartWorkflow, TextExpression, TextTemplate,
+    BranchArm, Instruction, InstructionKind, RunFolder, SendPrompt, StartWorkflow, TextExpression,
+    TextTemplate,
 };
+use crate::source::SourcePlace;
 
 impl<'environment> ProgramInterpreter<'environment> {
     /// Carries out one instruction, or the end of a block.
@@ -312,100 +312,6 @@ impl<'environment> ProgramInterpreter<'environment> {
         let Some(name) = &start.bind else { return };
         self.bindings.insert(name.to_string(), run.to_owned());
         self.bindings.insert(format!("{name}/error"), error.to_owned());
-    }
-}
-
-// Takes the facts that waits consume, and binds them to names.
-
-/// The first part of a wait that holds.
-pub(super) enum FirstOfWait {
-    /// This fact is taken.
-    Takes(Fact),
-    /// The condition holds, and takes no fact.
-    TakesNothing,
-    /// No part holds.
-    Missing,
-}
-
-impl ProgramInterpreter<'_> {
-    /// Returns the fact that has to be taken before a wait is over: that of the first part of an `or` that holds.
-    pub(super) fn to_be_taken(&self, condition: &ProgramCondition) -> FirstOfWait {
-        match condition {
-            ProgramCondition::Signal { consume: true, .. } => {
-                let fact = self.signalled(condition).ok().flatten();
-                fact.map_or(FirstOfWait::Missing, FirstOfWait::Takes)
-            }
-            ProgramCondition::Or(any) => {
-                let mut parts = any.iter().map(|one| self.to_be_taken(one));
-                let first = parts.find(|part| !matches!(part, FirstOfWait::Missing));
-                first.unwrap_or(FirstOfWait::Missing)
-            }
-            other => match self.judge(other) {
-                Ok(check) if check.holds => FirstOfWait::TakesNothing,
-                _ => FirstOfWait::Missing,
-            },
-        }
-    }
-
-    /// Binds a fact that was taken for the current wait.
-    pub(super) fn bind_taken(&mut self, fact: &Fact) {
-        if let Some(InstructionKind::Wait(wait)) = self.instruction().map(|own| &own.kind) {
-            self.bind(&wait.condition, Some(fact));
-        }
-    }
-
-    /// Binds the names of a wait. The first name that the fact fits gets its value, and the others are empty.
-    pub(super) fn bind(&mut self, condition: &ProgramCondition, fact: Option<&Fact>) {
-        let mut signals = Vec::new();
-        collect(condition, &mut signals);
-        let is_one_of_several = matches!(condition, ProgramCondition::Or(_));
-        let taken = fact.and_then(|fact| {
-            let own = signals.iter().find(|own| self.fits(own, fact))?;
-            Some((own.name?, fact))
-        });
-        for name in signals.iter().filter_map(|own| own.name).filter(|_| is_one_of_several) {
-            self.bindings.insert(name.to_owned(), String::new());
-            self.bindings.insert(format!("{name}/key"), String::new());
-        }
-        if let Some((name, fact)) = taken {
-            self.bindings.insert(name.to_owned(), fact.value.clone());
-            self.bindings.insert(format!("{name}/key"), fact.key.clone());
-        }
-    }
-
-    fn fits(&self, own: &TakingSignal<'_>, fact: &Fact) -> bool {
-        let is = |expression: Option<&TextExpression>, text: &str| {
-            expression
-                .is_none_or(|own| self.now(own).is_ok_and(|value| value.as_deref() == Some(text)))
-        };
-        own.label == fact.label && is(own.key, &fact.key) && is(own.equals, &fact.value)
-    }
-}
-
-/// A `signal` that takes its fact.
-struct TakingSignal<'program> {
-    label: &'program str,
-    key: Option<&'program TextExpression>,
-    equals: Option<&'program TextExpression>,
-    name: Option<&'program str>,
-}
-
-/// Collects the signals of a wait that take facts.
-fn collect<'program>(
-    condition: &'program ProgramCondition,
-    found: &mut Vec<TakingSignal<'program>>,
-) {
-    match condition {
-        ProgramCondition::Signal { label, key, equals, consume: true, bind } => {
-            found.push(TakingSignal {
-                label,
-                key: key.as_ref(),
-                equals: equals.as_ref(),
-                name: bind.as_deref(),
-            });
-        }
-        ProgramCondition::Or(any) => any.iter().for_each(|one| collect(one, found)),
-        _ => {}
     }
 }
 

@@ -6,13 +6,12 @@ use serde_json::Value;
 
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::output::field;
-use crate::position::SourcePlace;
-use crate::program::checked_program::{Program, TextExpression};
-use crate::program::walk::expressions;
+use crate::program::checked_program::{Program, TextExpression, expressions};
+use crate::source::SourcePlace;
 use raymond_model::activity::Activity;
 use raymond_model::advance::AdvanceNext;
-use raymond_model::program_execution::{RequestEntry, RequestStatus};
-use raymond_model::reminder::verdict;
+use raymond_model::graph_execution::{RequestEntry, RequestStatus};
+use raymond_model::policy::verdict;
 
 /// The number of characters shown of an answer that lacks a field.
 const MAX_SHOWN_CHARS: usize = 80;

@@ -3,7 +3,7 @@
 use crate::diagnostic::{Diagnostic, FileDiagnostics};
 use proptest::prelude::*;
 
-use super::super::{parse, syntax_fixes};
+use super::super::parse;
 use super::{SEED, reading, said, state};
 use crate::program::parse::LineIndex;
 
@@ -104,7 +104,7 @@ fn holds(text: &str) -> Result<(), TestCaseError> {
 fn mends(text: &str) -> Result<(), TestCaseError> {
     let lines = LineIndex::new(text);
     let mut report = FileDiagnostics::new("p.lisp");
-    if let Some(recovered) = syntax_fixes::recover(text, &lines, &mut report) {
+    if let Some(recovered) = parse::recover(text, &lines, &mut report) {
         let mut rest = FileDiagnostics::new("p.lisp");
         parse::forms(&recovered, &lines, &mut rest);
         prop_assert_eq!(rest.sorted(), vec![], "{:?}", text);

@@ -4,7 +4,7 @@ use super::super::checked_program::{
     InstructionKind, MAX_ITERATIONS, Program, ProgramCondition, TextExpression,
 };
 use super::{SEED, program, reading, state};
-use crate::position::SourcePlace;
+use crate::source::SourcePlace;
 use raymond_model::id::Folder;
 use raymond_model::model::ModelName;
 use raymond_model::money::Usd;

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use super::super::checked_program::{InstructionKind, StartWorkflow, TextExpression};
+use super::super::checked_program::{InstructionKind, StartWorkflow, TextExpression, instructions};
 use super::super::read::read;
-use super::super::walk::instructions;
 use super::{assert_said, program, state};
 use crate::source::{Error, WorkflowSource};
 use raymond_model::id::{Folder, StateName};

@@ -16,12 +16,12 @@ use raymond_model::transition::{TagName, Transition};
 use super::FolderDiagnostics;
 use super::files::{no_state, why};
 use crate::diagnostic::Diagnostic;
-use crate::position::SourcePlace;
-use crate::prompt::implied_policy::EntryPlace;
+use crate::prompt::evaluator::EntryPlace;
 use crate::prompt::workflow_map::{
     FolderPrompt, FolderState, TransitionEdge, TransitionOrigin, WorkflowMap, call,
 };
-use crate::prompt::{frontmatter, judgement};
+use crate::prompt::{evaluator, frontmatter};
+use crate::source::SourcePlace;
 
 /// A set of states.
 type StateSet<'a> = BTreeSet<&'a StateName>;
@@ -362,7 +362,7 @@ impl FolderDiagnostics<'_> {
             return;
         };
         let shown = |(name, _): &(String, SourcePlace)| {
-            judgement::EVALUATOR_PLACEHOLDERS.contains(&&**name)
+            evaluator::EVALUATOR_PLACEHOLDERS.contains(&&**name)
         };
         match (workflow_map.evaluators.get(file), self.source.read(file)) {
             (None, Err(error)) => {

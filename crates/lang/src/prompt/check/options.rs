@@ -13,17 +13,16 @@ use raymond_model::transition::{ForkList, TagName, Transition, Variables};
 use raymond_model::turn_options::TurnOptions;
 
 use super::{FolderDiagnostics, outputs};
-use crate::diagnostic::closest_slip;
 use crate::graph::agents::spawned;
+use crate::hint::closest_slip;
 use crate::output::RESULT;
-use crate::position::SourcePlace;
-use crate::program::checked_program::InstructionKind;
-use crate::program::walk::started;
+use crate::program::checked_program::{InstructionKind, started};
+use crate::prompt::evaluator;
 use crate::prompt::joins::{JoinableAgents, awaited};
-use crate::prompt::judgement;
 use crate::prompt::step::{RESERVED, RESULTS, RESULTS_FILE, RUN_ID};
 use crate::prompt::widenings::{FoundWidening, in_options, in_outline};
 use crate::prompt::workflow_map::{FolderPrompt, FolderState, TransitionOrigin, WorkflowMap, call};
+use crate::source::SourcePlace;
 use crate::turn_options::{OptionFault, OptionPlaces, embed_files, model_hint, tool_name_hints};
 use crate::{fork_plan, manifest, template};
 
@@ -172,7 +171,7 @@ impl FolderDiagnostics<'_> {
                 let all = workflow_map.evaluators.get(evaluator).filter(|_| may_have_more);
                 let all = all.iter().flat_map(|prompt| &prompt.placeholders);
                 known.extend(all.map(|(name, _)| name.clone()));
-                let shown = judgement::EVALUATOR_PLACEHOLDERS.map(str::to_owned);
+                let shown = evaluator::EVALUATOR_PLACEHOLDERS.map(str::to_owned);
                 of_evaluators.entry(evaluator).or_default().extend(known.into_iter().chain(shown));
             }
         }

@@ -8,18 +8,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use raymond_model::id::{ScopePath, StateKind, StateName};
 
 use super::FolderDiagnostics;
-use crate::diagnostic::{closest, did_you_mean};
 use crate::graph::checked_graph::{GraphNode, SpawnTask};
+use crate::hint::{closest, did_you_mean};
 use crate::output::{
     OutputKey, OutputSchema, RESULT, RuleGaps, SchemaError, SchemaField, divisions,
 };
-use crate::position::SourcePlace;
 use crate::program::checked_program::Program;
 use crate::program::read::read;
 use crate::prompt::workflow_map::{FolderPrompt, FolderState, WorkflowMap};
 use crate::replies;
 use crate::replies::{ScriptedReplies, branch_key};
-use crate::source::{Error, WorkflowSource};
+use crate::source::{Error, SourcePlace, WorkflowSource};
 
 /// The states whose answers a state may be given as `{{result}}`.
 #[derive(Debug, Clone, Default)]

@@ -4,9 +4,9 @@ use super::*;
 use crate::agent::TurnHold;
 use crate::budget::{BudgetScope, BudgetShare};
 use crate::consult::{ConsultVerdict, StopScope};
-use crate::evaluation::OverruledTransition;
 use crate::id::AgentId;
 use crate::money::Usd;
+use crate::transition::OverruledTransition;
 use crate::turn::TurnCost;
 
 fn guard_says(verdict: ConsultVerdict) -> Vec<PluginVerdict> {

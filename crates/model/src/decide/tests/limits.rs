@@ -1,8 +1,8 @@
 //! Limits of the API and the account: the agents that wait, the time they wait, and no used-up restarts.
 
 use super::*;
+use crate::restart::UNKNOWN_RESET_MS;
 use crate::settings::{OnLimit, Settings};
-use crate::supervision::UNKNOWN_RESET_MS;
 
 const RESETS: Timestamp = Timestamp(NOW.0 + 20_000);
 

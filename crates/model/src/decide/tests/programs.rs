@@ -7,12 +7,12 @@ use crate::advance::{Advance, AdvanceNext, AdvanceOutput};
 use crate::apply::Effect;
 use crate::event::{AdvancePosition, ProgramProgress, ProgramStatus, RoleResponded};
 use crate::fact::{Fact, FactChange};
-use crate::graph_execution::{OutputFormat, PromptTask};
+use crate::graph_execution::{
+    OutputFormat, ProgramPosition, ProgramSource, ProgramWait, PromptTask, RequestBody,
+    RequestStatus,
+};
 use crate::id::AgentId;
 use crate::money::Usd;
-use crate::program_execution::{
-    ProgramPosition, ProgramSource, ProgramWait, RequestBody, RequestStatus,
-};
 use crate::run::{AgentEnding, RunStatus};
 use crate::session::SessionOrigin;
 use crate::transition::Variables;

@@ -13,11 +13,11 @@ use crate::decide::{
 use crate::event::Event;
 use crate::event::{AdvancePosition, ProgramProgress, ProgramStatus};
 use crate::fact::{Fact, FactChange};
-use crate::graph_execution::{OutputFormat, PromptTask};
-use crate::id::SessionId;
-use crate::program_execution::{
-    BlockFrame, ProgramExecution, ProgramPosition, ProgramSource, ProgramWait, RequestBody,
+use crate::graph_execution::{
+    BlockFrame, OutputFormat, ProgramExecution, ProgramPosition, ProgramSource, ProgramWait,
+    PromptTask, RequestBody,
 };
+use crate::id::SessionId;
 use crate::time::Timestamp;
 use crate::transition::Variables;
 use crate::turn_options::TurnOptions;

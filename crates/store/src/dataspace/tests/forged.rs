@@ -1,7 +1,7 @@
 //! Forged lines of the journal: none is believed, and none is in the way.
 
 use super::{Place, at, step};
-use crate::dataspace::state::{LoggedChange, NamedChange};
+use crate::dataspace::journal::{LoggedChange, NamedChange};
 use crate::proof::ProofKey;
 use crate::record::frame;
 

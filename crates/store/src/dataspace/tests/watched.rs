@@ -148,10 +148,10 @@ fn torn_line_is_awaited_and_damaged_line_is_warned_of() {
     let other = at(place.dir.path());
     let line = crate::record::frame(
         2,
-        &crate::dataspace::state::NamedChange::new(
+        &crate::dataspace::journal::NamedChange::new(
             "a",
             "k",
-            crate::dataspace::state::LoggedChange::Retracted { seq: 1, step: None },
+            crate::dataspace::journal::LoggedChange::Retracted { seq: 1, step: None },
         ),
         None,
     );

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde_json::json;
 
 use super::super::host;
-use super::super::run::{RunAnswer, RunCall};
+use super::super::run_calls::{RunAnswer, RunCall};
 use super::super::state::decided;
 use super::{TestRun, begin, by, reply, send, texts};
 use crate::restate::objects::state::ObjectEffect;

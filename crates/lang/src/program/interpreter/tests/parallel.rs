@@ -3,8 +3,7 @@
 use serde_json::json;
 
 use super::{Play, program, state};
-use raymond_model::activity::{Activity, ActivityResult};
-use raymond_model::body_command::BodyCommand;
+use raymond_model::activity::{Activity, ActivityResult, BodyCommand};
 
 const ASK: &str = "(send-prompt :agent @who :template \"to ~a\" :args (@who)) (await (transcript-response :request-id look))";
 

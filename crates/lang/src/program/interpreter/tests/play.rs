@@ -16,11 +16,11 @@ use raymond_model::decide::{
     NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_started,
 };
 use raymond_model::fact::Fact;
-use raymond_model::id::{AgentId, SessionId};
-use raymond_model::policy::AcceptedTransition;
-use raymond_model::program_execution::{
+use raymond_model::graph_execution::{
     ProgramExecution, ProgramSource as Kept, RequestBody, RequestStatus,
 };
+use raymond_model::id::{AgentId, SessionId};
+use raymond_model::policy::AcceptedTransition;
 use raymond_model::run::AgentEnding;
 use raymond_model::tests::scene::{self, goto};
 use raymond_model::time::Timestamp;

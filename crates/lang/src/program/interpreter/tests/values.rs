@@ -1,7 +1,7 @@
 //! The values of arguments.
 
 use super::{AWAIT, Play, SEND, program, state};
-use raymond_model::program_execution::RequestStatus;
+use raymond_model::graph_execution::RequestStatus;
 
 #[test]
 fn log_template_is_filled_in_one_pass() {

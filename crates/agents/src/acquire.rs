@@ -1,0 +1,242 @@
+//! Gets a process for a turn: an idle process, a new process, or the process that already serves it.
+//!
+//! The files of a turn exist before its prompt is sent, so the turn counts as begun from then on. If the runtime dies
+//! before the process has read the prompt, the process ends by itself, because its pipe is closed.
+
+use std::io::ErrorKind;
+use std::time::Duration;
+
+use tokio::sync::watch;
+use uuid::Uuid;
+
+use super::claude::{ClaudeRunner, WorkerTurn, first_output_timeout};
+use super::launch::WorkerLaunch;
+use super::session_recap::has_lost_writes;
+use super::stream::StreamParser;
+use super::stream::background::BackgroundTasks;
+use super::transcript::TurnFiles;
+use super::worker::{ShutdownMode, Worker, WriteTimeouts};
+use super::{message, registry};
+use crate::launch::unwritable;
+use crate::worker::{StopLevel, stopped};
+use raymond_model::id::MessageId;
+use raymond_model::session::SessionOrigin;
+use raymond_model::settings::{OptionSwitch, ProcessOptions, ProcessSwitch, switch_options};
+use raymond_model::turn::TurnOffset;
+use raymond_model::turn::{FailureCause, TurnFailure, TurnInput};
+use raymond_model::turn_options::TurnOptions;
+use raymond_model::usage::ProcessSpending;
+use raymond_model::widening::effective_permission;
+use raymond_store::fault::point;
+
+type StopReceiver = watch::Receiver<StopLevel>;
+
+impl ClaudeRunner {
+    /// Begins a turn, in the idle process of its session or in a new process.
+    pub(super) async fn begin(
+        &self,
+        input: &TurnInput,
+        files: &TurnFiles,
+        stop: &mut StopReceiver,
+    ) -> Result<WorkerTurn, TurnFailure> {
+        self.refuse_if_stopped()?;
+        let turn = match self.pool.take_for(&input.session) {
+            Some(worker) => {
+                if let Some(switches) = self.switches(&worker, input) {
+                    self.continue_in(worker, &switches, input, files, stop).await?
+                } else {
+                    worker.shut_down(&self.marker, stop, ShutdownMode::Patiently).await;
+                    None
+                }
+            }
+            None => None,
+        };
+        let turn = if let Some(turn) = turn {
+            turn
+        } else {
+            if let Some(session) = input.session.history()
+                && has_lost_writes(&self.steps, input, session)
+            {
+                let why = "Claude Code could not save all of the session, because the disk was full; `raymond retry` continues in a fresh session that begins with the prompts and answers so far";
+                return Err(TurnFailure::new(FailureCause::SessionLost, why));
+            }
+            self.start(input, stop).await?
+        };
+        self.start_ahead().await;
+        Ok(turn)
+    }
+
+    /// Begins a turn again in a new process, because the first process has not received it.
+    pub(super) async fn replace(
+        &self,
+        input: &TurnInput,
+        files: &TurnFiles,
+        stop: &mut StopReceiver,
+    ) -> Result<WorkerTurn, TurnFailure> {
+        forget(files)?;
+        self.refuse_if_stopped()?;
+        self.start(input, stop).await
+    }
+
+    /// Sends a turn to an idle process; `None` if it has died meanwhile, or did not take the options of the turn.
+    async fn continue_in(
+        &self,
+        mut worker: Worker,
+        switches: &[ProcessSwitch],
+        input: &TurnInput,
+        files: &TurnFiles,
+        stop: &mut StopReceiver,
+    ) -> Result<Option<WorkerTurn>, TurnFailure> {
+        if worker.process.has_ended() {
+            worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
+            return Ok(None);
+        }
+        let turn_offset = TurnOffset {
+            process: worker.files.name.clone(),
+            from: worker.follower.position(),
+            spent: worker.spent.clone(),
+            message: new_message(),
+        };
+        worker.turn_from = turn_offset.from;
+        if let Err((path, error)) = files.note(&turn_offset, &self.proofs) {
+            self.retire(worker);
+            return Err(unwritable(&path, &error));
+        }
+        point("passage.noted");
+        let timeouts =
+            WriteTimeouts { longest: first_output_timeout(input), ..write_timeouts(input) };
+        let (tasks, spent) = (worker.background.left_running(), turn_offset.spent);
+        let mut stream = answer_to(turn_offset.message.clone(), spent, tasks, input);
+        let is_switched = worker.switch(switches, &mut stream, stop, timeouts).await;
+        if !is_switched || self.stops.run_level() != StopLevel::None {
+            worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
+            forget(files)?;
+            return self.refuse_if_stopped().map(|()| None);
+        }
+        if input.session.origin == SessionOrigin::Fresh
+            && let Some(group) = worker.process.group()
+        {
+            registry::give(group.leader(), &input.turn.agent);
+        }
+        let model = input.model.clone().or(worker.options.model);
+        worker.options = ProcessOptions { model, turn: input.options.clone() };
+        let line = message::prompt(&turn_offset.message, &input.prompt, stream.traces.runs_command);
+        let is_written = worker.write(&line, stop, timeouts).await;
+        point("passage.asked");
+        if !is_written && worker.process.has_ended() {
+            worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
+            forget(files)?;
+            return Ok(None);
+        }
+        Ok(Some(WorkerTurn { worker, stream, took_over: true, attached: false }))
+    }
+
+    /// Starts a process for a turn.
+    async fn start(
+        &self,
+        input: &TurnInput,
+        stop: &mut StopReceiver,
+    ) -> Result<WorkerTurn, TurnFailure> {
+        let reads_messages = input.prompt.len() <= message::MAX_PROMPT_BYTES;
+        let id = new_message();
+        let mut lines = String::new();
+        if self.has_own_system_prompt(&input.options) {
+            lines.push_str(&message::renew_system_prompt());
+        }
+        lines.push_str(&message::get_usage(message::BASE_USAGE));
+        lines.push_str(&message::prompt(&id, &input.prompt, input.options.runs_command()));
+        let slot = tokio::select! {
+            slot = self.pool.slot(|worker| self.retire(worker)) => slot,
+            () = stopped(stop) => None,
+        };
+        self.refuse_if_stopped()?;
+        let launch = WorkerLaunch {
+            name: input.turn.stem(),
+            slot,
+            agent: Some(&input.turn.agent),
+            session: &input.session,
+            options: ProcessOptions { model: input.model.clone(), turn: input.options.clone() },
+            working_dir: input.working_dir.clone(),
+            reads_results: input.reads_results,
+            output: input.output.as_ref(),
+            spending_limit: input.max_cost,
+            prompt: (!reads_messages).then_some(&lines),
+        };
+        let mut worker = self.launch(launch).await?;
+        point("spawn.after");
+        if reads_messages {
+            worker.write(&lines, stop, write_timeouts(input)).await;
+            point("spawn.asked");
+        }
+        let stream = answer_to(id, worker.spent.clone(), BackgroundTasks::default(), input);
+        Ok(WorkerTurn { worker, stream, took_over: false, attached: false })
+    }
+
+    /// Returns the switches that a process needs to serve a turn; `None` if it cannot serve it. It cannot if the
+    /// prompt is too long to be sent, or if the schema of its answers differs.
+    fn switches(&self, worker: &Worker, input: &TurnInput) -> Option<Vec<ProcessSwitch>> {
+        let sees = worker.reads_results || !input.reads_results;
+        if worker.is_widened
+            || !sees
+            || worker.output != input.output
+            || input.prompt.len() > message::MAX_PROMPT_BYTES
+        {
+            return None;
+        }
+        let ahead = input.session.origin == SessionOrigin::Fresh;
+        let needs = ProcessOptions { model: input.model.clone(), turn: input.options.clone() };
+        let permission = effective_permission(&self.settings);
+        match switch_options(&worker.options, &needs, &permission, ahead) {
+            OptionSwitch::Switch(switches) => Some(switches),
+            OptionSwitch::Restart => None,
+        }
+    }
+
+    /// Returns whether the system prompt may differ from the first one of the session: true from the first turn of the
+    /// run that changes it. Sending it again invalidates the API's cache, so it is sent only if a state needs it.
+    fn has_own_system_prompt(&self, options: &TurnOptions) -> bool {
+        let is_own = options.append_system_prompt.is_some() || options.system_prompt_file.is_some();
+        self.own_system_prompts.set(self.own_system_prompts.get() || is_own);
+        self.own_system_prompts.get()
+    }
+
+    pub(super) fn refuse_if_stopped(&self) -> Result<(), TurnFailure> {
+        if self.stops.run_level() == StopLevel::None {
+            return Ok(());
+        }
+        let message = "the turn was not started because the run was stopped";
+        Err(TurnFailure::new(FailureCause::Interrupted, message))
+    }
+}
+
+/// Returns the timeouts for writing to a process.
+fn write_timeouts(input: &TurnInput) -> WriteTimeouts {
+    let [longest, grace] =
+        [input.limits.idle_timeout_ms, input.limits.shutdown_ms].map(Duration::from_millis);
+    WriteTimeouts { longest, grace }
+}
+
+fn answer_to(
+    message: MessageId,
+    total: ProcessSpending,
+    tasks: BackgroundTasks,
+    input: &TurnInput,
+) -> StreamParser {
+    let background = input.options.background.unwrap_or_default();
+    let mut stream = StreamParser::answer_to(message, total).with_background(background, tasks);
+    stream.traces.runs_command = input.options.runs_command();
+    stream
+}
+
+fn new_message() -> MessageId {
+    MessageId::new(&Uuid::new_v4().to_string())
+}
+
+fn forget(files: &TurnFiles) -> Result<(), TurnFailure> {
+    match std::fs::remove_file(&files.turn_offset) {
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            Err(unwritable(&files.turn_offset, &error))
+        }
+        _ => Ok(()),
+    }
+}

@@ -379,8 +379,6 @@ impl AgentSpec {
 }
 
 // The question that an agent waits to have answered, and its timeout.
-//
-// The text that the next turn of an agent is asked: a reminder, the prompt of its state, or what a person has made of them.
 
 /// A question an agent waits to have answered.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -409,6 +407,9 @@ impl QuestionTimeout {
     }
 }
 
+// The text that the next turn of an agent is asked: a reminder, the prompt of its state, or what a person has made of
+// them.
+
 impl Agent {
     /// Returns the text that its next turn is asked: the reminder if there is one, else the prompt. A person may have edited
     /// that of the state, but not that of an evaluator.
@@ -427,8 +428,6 @@ impl Agent {
 }
 
 // The stage of an agent's step: the pending work, or the wait before it. An agent is in one stage at a time.
-//
-// The turn of an agent that was ended while tool calls needed approval, and goes on after the answers.
 
 /// The stage of an agent's step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -556,6 +555,8 @@ impl AgentWait {
         }
     }
 }
+
+// The turn of an agent that was ended while tool calls needed approval, and goes on after the answers.
 
 impl Agent {
     /// Returns the approvals that wait for an answer: of the running turn, or of a turn that was ended.

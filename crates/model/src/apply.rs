@@ -2,11 +2,6 @@
 //!
 //! Live runs and replay share this one path. It checks first and changes afterwards, so a refused event leaves the run
 //! as it was. No event makes it panic.
-//!
-//! The effects of an event: `apply` collects them, and the supervisor performs them.
-//!
-//! After a crash an effect may be performed a second time. Each is therefore idempotent by the identity of the
-//! step it names.
 
 use std::collections::BTreeMap;
 
@@ -307,6 +302,11 @@ fn step_finished(
     released.extend(effects);
     Ok(released)
 }
+
+// The effects of an event: `apply` collects them, and the supervisor performs them.
+//
+// After a crash an effect may be performed a second time. Each is therefore idempotent by the identity of the step it
+// names.
 
 /// An action of the supervisor once a record is durable.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,28 +1,15 @@
-//! The budget check: a run starts a turn only if it can afford it.
+//! Budgets of runs, shares and calls, the budget check before each turn, and the money of live tests.
 //!
-//! A budget is a tree: the run has one, and an agent may have a share, which is for it and for all it forks. A
-//! share is a limit, not a sum set aside: money one agent leaves, its siblings may use. A call may have a limit as
-//! well. Each turn reserves before it starts, in the run's budget and in every
-//! share and call it belongs to. At its end its cost replaces the reservation.
+//! A run starts a turn only if it can afford it.
 //!
-//! The cost of a turn is not known before it ends, so it reserves the maximum that any turn in its state has cost
-//! so far. Of the turns in states without a known cost, only one runs at a time. A hundred workers then overshoot
-//! a budget by about one turn, not by a hundred. A turn that would run alone may use all that is left.
+//! A budget is a tree: the run has one, and an agent may have a share, which is for it and for all it forks. A share is
+//! a limit, not a sum set aside: money one agent leaves, its siblings may use. A call may have a limit as well. Each
+//! turn reserves before it starts, in the run's budget and in every share and call it belongs to. At its end its cost
+//! replaces the reservation.
 //!
-//! Budgets of calls: what a call into a state with a `budget` may spend.
-//!
-//! The budget stands at the pending return of the call, so it ends with the call. What counts to it: the turns of the
-//! caller until it returns, calls within this one included, and the turns of the agents it has forked meanwhile, with
-//! all that these fork. An agent that is not joined before the return is handed to the caller of the call; what it
-//! spends from then on counts there. Agents that were forked before the call do not count. If the caller ends within
-//! the call, for example because the budget is spent, the budget is kept for the agents it leaves.
-//!
-//! The money of live tests: each run is given a part of what is free, and gives back what it has left.
-//!
-//! A run is held to half of its part, because a process may spend up to twice what its run has left before it is cut
-//! off. So what is spent and what is reserved together never exceed the whole.
-//!
-//! The turns that run, as a check of the budget looks at them.
+//! The cost of a turn is not known before it ends, so it reserves the maximum that any turn in its state has cost so
+//! far. Of the turns in states without a known cost, only one runs at a time. A hundred workers then overshoot a budget
+//! by about one turn, not by a hundred. A turn that would run alone may use all that is left.
 
 use std::collections::BTreeMap;
 
@@ -342,6 +329,8 @@ pub(crate) mod tests {
     }
 }
 
+// The turns that run, as a check of the budget looks at them.
+
 /// A turn that runs, or is to run: its agent and its state.
 pub type RunningTurn<'turn> = (&'turn AgentId, &'turn StateName);
 
@@ -365,6 +354,14 @@ impl<'turn, I: Iterator<Item = RunningTurn<'turn>> + Clone> RunningTurns<'turn> 
         self.clone()
     }
 }
+
+// Budgets of calls: what a call into a state with a `budget` may spend.
+//
+// The budget stands at the pending return of the call, so it ends with the call. What counts to it: the turns of the
+// caller until it returns, calls within this one included, and the turns of the agents it has forked meanwhile, with
+// all that these fork. An agent that is not joined before the return is handed to the caller of the call; what it
+// spends from then on counts there. Agents that were forked before the call do not count. If the caller ends within the
+// call, for example because the budget is spent, the budget is kept for the agents it leaves.
 
 /// The limit and the spending of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -494,6 +491,11 @@ impl EndedCall {
         agent.number_below(&self.caller).is_some_and(|number| self.forked.contains(number))
     }
 }
+
+// The money of live tests: each run is given a part of what is free, and gives back what it has left.
+//
+// A run is held to half of its part, because a process may spend up to twice what its run has left before it is cut
+// off. So what is spent and what is reserved together never exceed the whole.
 
 /// The least part with which a run is begun, in dollars.
 const MIN_PART: f64 = 0.01;

@@ -324,11 +324,8 @@ fn repair(
     }
 }
 
-// The consequences of a report beside its record.
-//
-// These are the transition that is taken, the permit that is returned, and the sign for the load of the API.
-//
-// The costs of turns that were cancelled, or whose agents have ended.
+// The consequences of a report beside its record: the transition that is taken, the permit that is returned, and the
+// sign for the load of the API.
 
 /// The sign of a report for the number of turns that run at the same time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -377,6 +374,8 @@ impl TurnReport {
         }
     }
 }
+
+// The costs of turns that were cancelled, or whose agents have ended.
 
 /// Records the cost of a turn that was cancelled. For an unneeded agent a zero cost is recorded too, because its
 /// run continues.

@@ -1,4 +1,4 @@
-//! Events of a run: what happened.
+//! The events of a run, their records, the commands that people give, and the parts that events have in common.
 //!
 //! An event has one form: what a decision makes is stored in the journal under these names, and plug-ins and readers of
 //! `--json` see it under the same names. They are a promise: another name or another meaning needs another format of the
@@ -7,8 +7,6 @@
 //!
 //! An event carries every choice that was made when it happened (session ids, costs, delays), so that applying it
 //! needs neither a clock nor randomness. One step of an agent is one record.
-//!
-//! Commands of people to single agents of a run.
 
 use std::fmt;
 
@@ -330,6 +328,8 @@ impl StepFinished {
         self.evaluator.as_ref().unwrap_or(&self.state)
     }
 }
+
+// Commands of people to single agents of a run.
 
 /// A message to an agent, for its next prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -1,11 +1,7 @@
-//! Names of models, as Claude Code takes them.
+//! Names of models, as Claude Code takes them, and the prices of their input.
 //!
 //! The set of models changes with every version of Claude Code, and an account may have its own models. Any name is
 //! accepted that can stand on a command line; the known names serve only for hints.
-//!
-//! The prices of models, for an estimate before a run starts. What a turn has cost is what Claude Code reports.
-//!
-//! The table is changed by hand, together with its date. A model that it does not know has no estimate.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -70,6 +66,10 @@ impl TryFrom<String> for ModelName {
     "`{0}` cannot be the name of a model; write one word, such as opus, sonnet, haiku or a full name"
 )]
 pub struct InvalidModelName(String);
+
+// The prices of models, for an estimate before a run starts. What a turn has cost is what Claude Code reports.
+//
+// The table is changed by hand, together with its date. A model that it does not know has no estimate.
 
 /// The date of the table: its prices are those of Claude Code 2.1.330.
 pub const PRICES_OF: &str = "2026-11-25";

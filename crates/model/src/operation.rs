@@ -1,11 +1,8 @@
-//! Deterministic operations of a graph on its environment, as plain data.
+//! The operations of graphs and the shell commands of graphs and programs, as plain data, with their recovery classes.
 //!
-//! The parameters are already filled in. [`RecoveryClass`] decides crash handling, and with it the order of
-//! operation and record: writes run only after a record that they are due, reads are repeated.
-//!
-//! The recovery classes of operations: what a crash in the middle of one means.
-//!
-//! A command of a shell, as a graph or a program asks for it.
+//! The parameters are already filled in. [`RecoveryClass`] says what a crash in the middle of an operation means. It
+//! decides crash handling, and with it the order of operation and record: writes run only after a record that they are
+//! due, reads are repeated.
 
 use std::collections::BTreeMap;
 

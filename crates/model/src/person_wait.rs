@@ -1,9 +1,6 @@
-//! The waits of a run that a person can end: for answers and approvals, for signals, and of agents that are held or parked.
+//! The waits of a run that a person can end, and the signals in the description of a program's wait.
 //!
-//! The signals in the description of a program's wait.
-//!
-//! The description is the condition in the words of the program, with its values at the time: all that a reader of the
-//! run's record needs in order to tell which facts the wait is about.
+//! A person can end waits for answers, for approvals and for signals, and the waits of agents that are held or parked.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -113,6 +110,11 @@ fn of_agent(agent: &Agent) -> Vec<PersonWait> {
     }
     waits
 }
+
+// The signals in the description of a program's wait.
+//
+// The description is the condition in the words of the program, with its values at the time: all that a reader of the
+// run's record needs in order to tell which facts the wait is about.
 
 /// The beginning of a signal in a condition.
 const SIGNAL: &str = "(signal ";

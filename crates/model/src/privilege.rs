@@ -1,12 +1,8 @@
-//! The privileges of a workflow: each needs the trust of the person who starts it. Pure.
+//! The privileges of workflows, the file names that programs obey, and the permissions that the starter gives a run.
 //!
-//! A prompt by itself can do what the permission mode lets Claude Code do. Everything that runs programs,
-//! reaches beyond the workspace or widens permissions is a privilege.
-//!
-//! The names of files that programs execute or obey by themselves. Pure.
-//!
-//! Nobody can list all hidden files that some program reads, so each hidden name counts, but for the directories that
-//! operations of graphs keep their own data in. Of visible names the usual ones are listed.
+//! Each privilege needs the trust of the person who starts the workflow. A prompt by itself can do what the permission
+//! mode lets Claude Code do. Everything that runs programs, reaches beyond the workspace or widens permissions is a
+//! privilege.
 
 use std::ffi::OsStr;
 use std::path::Path;
@@ -54,6 +50,11 @@ impl Privilege {
         }
     }
 }
+
+// The names of files that programs execute or obey by themselves.
+//
+// Nobody can list all hidden files that some program reads, so each hidden name counts, but for the directories that
+// operations of graphs keep their own data in. Of visible names the usual ones are listed.
 
 /// The directories of sources and cached pages, which graphs write, and no program obeys.
 const DATA: [&str; 2] = [".source", ".cache/web"];

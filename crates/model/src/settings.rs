@@ -1,12 +1,6 @@
-//! The settings of a run, stored with it, so that it resumes with the same settings.
+//! The settings that are stored with a run, its plug-ins, its forks, and the switch of a warm process to other options.
 //!
-//! Agents that one step forks: their maximum number, their start times and their initial settings.
-//!
-//! All agents of a step are forked by one record, or none is. Agents of one tag share the beginning of their
-//! prompts. The first of them starts ahead of the others by the stagger, so that the others find that
-//! beginning in the model's prompt cache.
-//!
-//! A plug-in that is a program: its command, its name and how the run depends on it.
+//! A run resumes with the settings that are stored with it.
 
 use std::collections::BTreeMap;
 
@@ -316,6 +310,8 @@ fn five_minutes() -> u64 {
     5 * 60 * 1000
 }
 
+// Plug-ins that are programs: the command, the name, and how the run depends on each.
+
 /// The default time limit of a plug-in's answer, in milliseconds.
 pub const DEFAULT_DEADLINE_MS: u64 = 2000;
 
@@ -406,6 +402,12 @@ fn is_interpreter(program: &str) -> bool {
     let file = program.rsplit('/').next().unwrap_or_default();
     KNOWN.contains(&file.trim_end_matches(|c: char| c.is_ascii_digit() || c == '.'))
 }
+
+// Agents that one step forks: their maximum number, their start times and their initial settings.
+//
+// All agents of a step are forked by one record, or none is. Agents of one tag share the beginning of their prompts.
+// The first of them starts ahead of the others by the stagger, so that the others find that beginning in the model's
+// prompt cache.
 
 /// The limits on forks in a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

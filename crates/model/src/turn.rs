@@ -1,20 +1,8 @@
-//! One Claude turn: its identity, its input and its outcome.
+//! A turn of Claude Code: its identity, input, outcome, cost and texts, its place in a stream, and the turn throttle.
 //!
-//! A step is an agent's stay in one state. It takes one turn, or more if a reply has to be repaired or a turn
-//! has to be run again. [`TurnInput`] and [`TurnOutcome`] are exchanged with the runner of a turn. They are
-//! plain data, versioned, without an address, a process id or a path.
-//!
-//! The note to a turn that is run again in a worktree which an earlier attempt has left changed. Pure.
-//!
-//! The cost of a turn: one type for all events that end one.
-//!
-//! A turn's place in the stream of a process that served other turns before.
-//!
-//! A process that stays writes all its turns into one stream, named after the first. An offset is kept for each
-//! further turn before it is asked. With it the process, the place and the cost of that turn are found later,
-//! even after a crash of the runtime.
-//!
-//! The texts of a turn, as the host where it ran has them.
+//! A step is an agent's stay in one state. It takes one turn, or more if a reply has to be repaired or a turn has to be
+//! run again. [`TurnInput`] and [`TurnOutcome`] are exchanged with the runner of a turn. They are plain data,
+//! versioned, without an address, a process id or a path.
 
 use std::fmt;
 use std::sync::Arc;
@@ -359,6 +347,8 @@ impl FailureCause {
     }
 }
 
+// The cost of a turn: one type for all events that end one.
+
 /// The cost of a turn that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnCost {
@@ -407,6 +397,12 @@ impl TurnCost {
         self.amount == Usd::ZERO && !self.estimated
     }
 }
+
+// A turn's place in the stream of a process that served other turns before.
+//
+// A process that stays writes all its turns into one stream, named after the first. An offset is kept for each further
+// turn before it is asked. With it the process, the place and the cost of that turn are found later, even after a crash
+// of the runtime.
 
 /// A turn's place in a stream.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -468,6 +464,8 @@ impl TurnBoundary {
     }
 }
 
+// The texts of a turn, as the host where it ran has them.
+
 /// The texts of a turn at a host. Those that it has left no trace of are absent.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TurnTexts {
@@ -511,6 +509,8 @@ impl TurnTexts {
         texts.fold(script, usize::saturating_add)
     }
 }
+
+// The note to a turn that is run again in a worktree which an earlier attempt has left changed.
 
 /// The number of changed files that are named.
 const NAMED_FILES: usize = 40;

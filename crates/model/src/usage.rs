@@ -1,18 +1,8 @@
-//! The usage of each model by turns: tokens and cost.
+//! The usage of models by turns, tokens and cost, and the cost of one turn from the totals that its process reports.
 //!
-//! A turn can use more than one model: sub-agents have their own, and Claude Code asks a small one for chores.
-//! For that reason usage is kept by model, and is added up for a ledger. The program counts for a whole
-//! process, so a turn's usage is also a difference; it is never negative.
-//!
-//! The cost of one turn, from the totals that its process reports.
-//!
-//! Claude Code reports totals: of the process in older versions, of the whole session, with all that
-//! earlier processes spent in it, in newer ones. It does not say which. So the first reading is taken
-//! before the turn begins, and the turn costs what each later reading adds to the one before it.
-//! A total that falls has started again from zero, as it does after `/clear`.
-//!
-//! Totals of two processes are never subtracted from each other: a process that was killed may not
-//! have saved its own, and the next one then starts from an older total.
+//! A turn can use more than one model: sub-agents have their own, and Claude Code asks a small one for chores. For that
+//! reason usage is kept by model, and is added up for a ledger. The program counts for a whole process, so a turn's
+//! usage is also a difference; it is never negative.
 
 use std::collections::BTreeMap;
 use std::ops::AddAssign;
@@ -146,6 +136,16 @@ impl UsageByModel {
         }
     }
 }
+
+// The cost of one turn, from the totals that its process reports.
+//
+// Claude Code reports totals: of the process in older versions, of the whole session, with all that earlier processes
+// spent in it, in newer ones. It does not say which. So the first reading is taken before the turn begins, and the turn
+// costs what each later reading adds to the one before it. A total that falls has started again from zero, as it does
+// after `/clear`.
+//
+// Totals of two processes are never subtracted from each other: a process that was killed may not have saved its own,
+// and the next one then starts from an older total.
 
 /// A running account of one turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

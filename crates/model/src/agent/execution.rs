@@ -1,8 +1,6 @@
-//! The execution of an agent's state: of prompts alone, of a graph or a program, or as a role of a program.
+//! The execution of an agent: its steps without a turn, its pending returns, its folder, and how records change it.
 //!
-//! The work of an agent that raymond does itself: the steps of graphs, programs and scripts.
-//!
-//! A prompt whose reply a person has given is such a step, too.
+//! An agent executes prompts alone, a graph or a program, or it is a role of a program.
 
 use std::fmt;
 use std::sync::Arc;
@@ -158,6 +156,10 @@ impl Agent {
     }
 }
 
+// The work of an agent that raymond does itself: the steps of graphs, programs and scripts.
+//
+// A prompt whose reply a person has given is such a step, too.
+
 impl Agent {
     /// Returns the kind of the state whose step is next, if raymond takes that itself, without a turn of Claude Code.
     /// An agent whose program waits has such a step, too.
@@ -213,10 +215,6 @@ impl Agent {
             && self.edited_prompt.is_none()
     }
 }
-
-// The pending returns of an agent.
-//
-// The folder of an agent's state, which is a separate scope.
 
 /// A pending return: the caller that gets the `<result>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -274,6 +272,8 @@ impl ReturnFrame {
     }
 }
 
+// The folder of an agent's state, which is a separate scope.
+
 impl Agent {
     /// Returns the folder of its state below the run's root, if it is not the root itself.
     pub fn folder(&self) -> Option<Folder> {
@@ -322,8 +322,6 @@ impl Agent {
 }
 
 // The changes of an agent from record to record: it enters states, waits, is held, and begins again.
-//
-// The number of turns that an agent has had in each state.
 
 impl Agent {
     /// Enters a state: a new step, with its own variables.
@@ -521,6 +519,8 @@ impl Agent {
         budgets.for_each(|budget| budget.spent_usd += cost);
     }
 }
+
+// The number of turns that an agent has had in each state.
 
 /// The numbers of turns, sorted by state. There are few states, and thousands of agents: a list of the exact length takes
 /// a third of the memory of a tree.

@@ -1,6 +1,6 @@
-//! The orders of people to one agent: messages for its turns, a hold, a visit, and its end.
+//! The orders of people to one agent, the hold on its next turn, and the agent as a retry begins with it.
 //!
-//! The hold on an agent's next turn: it does not start before a time, or before a person resumes the run.
+//! Orders are messages for the turns of the agent, a hold, a visit, and its end.
 
 use serde::{Deserialize, Serialize};
 
@@ -156,6 +156,8 @@ impl Agent {
     }
 }
 
+// The hold on an agent's next turn: it does not start before a time, or before a person resumes the run.
+
 /// The hold on an agent's next turn. A hold until a time is kept after that time, but has no effect then.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -213,9 +215,8 @@ impl Agent {
     }
 }
 
-// The agent that a retry begins with: as it was before the turn or the advance that failed it.
-//
-// Some of its counts are reset, others stay.
+// The agent that a retry begins with: as it was before the turn or the advance that failed it. Some of its counts are
+// reset, others stay.
 
 impl Agent {
     /// Keeps the agent as it is for a retry, unless an earlier record has done so.

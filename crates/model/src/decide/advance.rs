@@ -1,7 +1,7 @@
-//! Decisions that follow from an advance of a graph, a program or a state of another language.
+//! Decisions on advances of graphs, programs and other languages, on beginnings of programs, and on roles.
 //!
-//! An end is a result like a prompt's: it goes back to the caller, and so does an error. An error fails the agent only
-//! if the agent has no caller.
+//! The end of a graph, a program or another state is a result like a prompt's: it goes back to the caller, and so does
+//! an error. An error fails the agent only if the agent has no caller.
 
 use super::failure::FailedTurn;
 use super::join::prepared_answer;

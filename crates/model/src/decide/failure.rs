@@ -1,10 +1,4 @@
-//! Decisions on failed turns, and the records of agents that do not continue.
-//!
-//! The decision to retry failed agents.
-//!
-//! The bound of circles that are made only of scripts: no turn, and so no budget, would end them.
-//!
-//! The end of an agent that a person stops.
+//! Decisions on failed and retried turns, stopped agents, endless scripts, plug-in verdicts and spent budgets.
 
 use super::{TurnJudgement, step_finished};
 use crate::agent::{Agent, AgentOptions};
@@ -144,6 +138,8 @@ pub(super) fn give_up(
     .fail(false)
 }
 
+// Retries of failed agents, and the end of an agent that a person stops.
+
 /// Returns the event that retries the chosen agents, each in a new session.
 ///
 /// # Errors
@@ -170,6 +166,8 @@ pub fn stopped(agent: &Agent) -> Option<Event> {
     let is_ending = agent.orders.is_ending;
     is_ending.then(|| stopped_with(agent, &TurnReport::empty(agent.turn_id())))
 }
+
+// The bound of circles that are made only of scripts: no turn, and so no budget, would end them.
 
 /// The most scripts that an agent runs in a row, with those of the agents that forked it. A turn of Claude Code or an
 /// answer of a person resets the count. The limit is the number of nodes that a graph may pass.

@@ -1,6 +1,6 @@
-//! Decisions on joins: the beginning and the end of an agent's wait for those it has forked.
+//! Decisions on joins and forks, on the answers to people's questions, and on messages that a running turn reads.
 //!
-//! Decisions on forks: the children, and their maximum number.
+//! A join is an agent's wait for those it has forked. Its beginning and its end are decided here.
 
 use std::collections::HashSet;
 
@@ -145,6 +145,8 @@ fn first_failed(run: &Run, agent: &Agent, forks: &UnjoinedChildren) -> String {
     }
 }
 
+// Forks: the children, and their maximum number.
+
 /// Returns the pause of the run if `more` further agents do not fit into it now.
 pub(super) fn no_room(run: &Run, more: usize) -> Option<PauseReason> {
     let (live, limit) = (run.agents.len(), run.settings.forking.max_agents);
@@ -198,9 +200,7 @@ pub(super) fn fork_groups(
     groups
 }
 
-// Decisions on the answers to people's questions, and on those that come too late.
-//
-// The messages of people that a running turn reads.
+// The answers to people's questions, and those that come too late.
 
 /// Returns the answer to a question that was given before it was asked.
 pub(super) fn prepared_answer(
@@ -325,6 +325,8 @@ pub fn timed_out(agent: &Agent, now: Timestamp) -> Option<Event> {
         })
     })
 }
+
+// Messages of people that a running turn reads.
 
 /// Returns the event of a message that a running turn has read; `None` if its turn is over, or if it is not a waiting
 /// message of a person.

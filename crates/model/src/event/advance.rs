@@ -1,14 +1,8 @@
-//! The record of an agent that advanced in its graph, its program or its state of another language.
+//! Events of agents that advance by themselves, of programs and their roles, and of agents between their steps.
 //!
-//! One record holds all that lies between two actions that change the world: what only reads or computes is
-//! repeatable. The next action is in the record, so it is durable before it begins.
-//!
-//! Events of programs.
-//!
-//! These are the actions of an execution, requests to its roles, their answers, and changes of facts.
-//!
-//! One input is one moment: the requests and log lines that follow from it come first, and the advance
-//! with the new position of the execution ends the step. They become durable together.
+//! An agent advances in a graph, in a program or in a state of another language. One record holds all that lies between
+//! two actions that change the world: what only reads or computes is repeatable. The next action is in the record, so
+//! it is durable before it begins.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -352,6 +346,11 @@ pub struct FinishedTask {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub message: Option<MessageId>,
 }
+
+// Events of programs: the actions of an execution, requests to its roles, and their answers.
+//
+// One input is one moment: the requests and log lines that follow from it come first, and the advance with the new
+// position of the execution ends the step. They become durable together.
 
 /// An execution of a program begins.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

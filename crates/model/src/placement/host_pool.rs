@@ -1,10 +1,6 @@
-//! The hosts with one label: those that take agents, the freest first, and why the others do not.
+//! The pool of hosts with one label, the known state of each host, and the reasons why no host takes an agent.
 //!
-//! The agents that can go on at another host after theirs was lost.
-//!
-//! The agents that have lost their home, and those that have to live at the same host.
-//!
-//! Why an agent has no host yet, in words that people can act on.
+//! A pool has the hosts that take agents, the freest first, and the reasons why the others do not.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -87,6 +83,9 @@ impl HostPool {
     }
 }
 
+// Agents that have lost their home, whether they can go on at another host, and agents that have to live at the same
+// host.
+
 /// Returns whether an agent with this session for its next turn can go on at another host: an engine keeps the history that
 /// the turn continues, or it continues none.
 pub fn goes_on_elsewhere(session: &Session) -> bool {
@@ -124,6 +123,8 @@ impl PlacementGroup {
         }
     }
 }
+
+// Why an agent has no host yet, in words that people can act on.
 
 /// The reason why no host takes an agent now.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -24,8 +24,6 @@
 //! for the free hosts, overdue lines go first, then hosts with agents that have started. Among equals the hosts take
 //! turns. Money is checked across all hosts. A run on this machine alone has one unnamed host, whose permits are those
 //! of the run.
-//!
-//! The order of turns: which of the agents that wait for a permit gets the next one.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 

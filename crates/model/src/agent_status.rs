@@ -79,7 +79,8 @@ impl AgentStatus {
     }
 }
 
-// The reason why a live agent waits. `status`, `tree` and `top` take it from `AgentStatus::of`, the live view from `AgentActivity::of`.
+// The reason why a live agent waits. `status`, `tree` and `top` take it from `AgentStatus::of`, the live view from
+// `AgentActivity::of`.
 
 /// The reason why an agent waits.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema, IntoStaticStr, VariantNames)]

@@ -1,6 +1,4 @@
-//! Non-public addresses that the graphs of a run may fetch from, as its user allows.
-//!
-//! Addresses outside of the public internet: the services there are not meant for everyone.
+//! Non-public addresses: which they are, and which of them the graphs of a run may fetch from, as its user allows.
 
 use core::fmt;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -145,6 +143,8 @@ impl From<AllowedAddress> for String {
         allowed.to_string()
     }
 }
+
+// Addresses outside the public internet: the services there are not meant for everyone.
 
 /// A range of IPv4 addresses: the first address, the length of the prefix, and the kind of the addresses.
 type Ipv4Range = ([u8; 4], u32, &'static str);

@@ -1,4 +1,4 @@
-//! The approval of tool calls: what Claude Code asks a person to allow, the answers, and the rules that follow from them.
+//! Approvals of tool calls: the questions of Claude Code, the answers of people, and what an agent learns of both.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -16,10 +16,8 @@ mod request;
 // The approvals of an agent's step, from the question to the end of what follows from the answer.
 //
 // A call is answered while its turn runs, or its turn is ended first and continues in a further turn of the step. The
-// answer to a call of an ended turn lets the same call run once in a later turn. A call that was allowed in a turn
-// that came to nothing may or may not have run. The next attempt learns this, and asks again.
-//
-// The texts by which an agent learns what became of calls that needed approval.
+// answer to a call of an ended turn lets the same call run once in a later turn. A call that was allowed in a turn that
+// came to nothing may or may not have run. The next attempt learns this, and asks again.
 
 /// An approval of an agent's step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -223,6 +221,8 @@ impl StepApprovals {
     }
 }
 
+// The texts by which an agent learns what became of calls that needed approval.
+
 /// The number of calls that a text names.
 const MAX_NAMED: usize = 16;
 
@@ -347,7 +347,7 @@ impl InputRoom {
     }
 }
 
-// The answer to an approval.
+// The answers to approvals: how they are read, and what they allow.
 
 /// The answer to an approval.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

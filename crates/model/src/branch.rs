@@ -1,7 +1,8 @@
-//! Branches: a run that shares the records of another up to one of them, and continues differently.
+//! Branches: runs that share records of another and continue differently; and runs that programs start.
 //!
-//! The cut covers the whole run, or only steps of some agents and what follows from them. In the second case the new
-//! run also has the later records that do not follow from these steps, in the same order.
+//! A branch shares the records of another run up to one of them. The cut covers the whole run, or only steps of some
+//! agents and what follows from them. In the second case the new run also has the later records that do not follow from
+//! these steps, in the same order.
 //!
 //! The agents that were alive at that record are alive in the new run. Each has its own sessions, which begin at the
 //! last message before that record. The other run does not change. A turn that was running at that record is asked
@@ -119,7 +120,7 @@ impl BranchOrigin {
     }
 }
 
-// The origin of a run that a program of another run has started.
+// The origin of a run that a program of another run has started, and its part of the budget and the permissions.
 
 /// The largest depth of runs that start each other: a run that a person has started has none.
 pub const MAX_START_DEPTH: u32 = 8;

@@ -1,4 +1,4 @@
-//! Finds the agents that wait for money which running turns have reserved.
+//! The agents that wait for money which running turns have reserved, and the answers that a run takes.
 
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -320,7 +320,7 @@ pub fn is_of_the_machine(cause: FailureCause) -> bool {
     )
 }
 
-// The failures that a scripted reply can stand for, as a real turn would report them. Pure.
+// The failures that a scripted reply can stand for, as a real turn would report them.
 
 /// A kind of failure of a turn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, VariantArray)]

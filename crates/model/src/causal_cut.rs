@@ -213,8 +213,6 @@ impl CutSeed {
 //
 // Every event is named here, so that the compiler asks for a new one. An event that ends agents has to name all of them
 // in its changes. A cost is not a dependence: what a turn has cost does not change any other turn.
-//
-// The labels of the facts that programs can match.
 
 /// A part of a run that a record follows from, or changes.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -447,6 +445,8 @@ impl<'event> RecordDependence<'event> {
 fn all_agents(run: &Run) -> impl Iterator<Item = RunPart> {
     run.agents.unordered().map(|agent| RunPart::Agent(agent.id.clone()))
 }
+
+// The labels of the facts that programs can match.
 
 /// The labels of the facts whose later changes are not seen.
 #[derive(Debug, Default)]

@@ -1,4 +1,4 @@
-//! The git repository by which the hosts of a run exchange the work of its agents.
+//! The git repository by which a run's hosts exchange work, and the git settings that can make git run programs.
 //!
 //! An address is stored and shown, so it has no password in it. It never names a program: only ssh, https and paths are
 //! taken.
@@ -168,7 +168,7 @@ impl From<ExchangeAddress> for String {
     }
 }
 
-// What the configuration of a git repository can make git execute, and the values that take it back. Pure.
+// What the configuration of a git repository can make git execute, and the values that take it back.
 //
 // Anyone who can write files can create a repository. So raymond overrides a repository's settings that name programs,
 // and refuses a repository with such settings if the run did not begin in it. The form of a key's name decides, because

@@ -1,4 +1,4 @@
-//! The execution of a graph by an agent: its position, its state and its history.
+//! The execution of a graph or a program by an agent, as data: position, state, history, requests and waits.
 //!
 //! The language module reads the graph's file; here it is only a name and a checksum. The effects of nodes come
 //! as [`GraphStateChange`]s, so that a run is recovered without reading the graph again. The history is kept
@@ -264,14 +264,8 @@ fn place<'map>(
 
 // The execution of a program as data: its position, the requests to its roles and its wait.
 //
-// The language module reads the program; here it is a text that was kept when the execution began, known by
-// its checksum. The size of this data is bounded by the names in the program, not by its running time.
-//
-// The position of an agent in a state whose language alone reads it.
-//
-// The end of a program, while it waits until it is published.
-//
-// The states that programs publish as facts, for programs of other runs.
+// The language module reads the program; here it is a text that was kept when the execution began, known by its
+// checksum. The size of this data is bounded by the names in the program, not by its running time.
 
 /// A program as it was when its execution began.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -591,6 +585,8 @@ pub enum RequestBody {
     },
 }
 
+// The end of a program, while it waits until it is published.
+
 /// The end of a program.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ProgramEnding {
@@ -601,6 +597,8 @@ pub struct ProgramEnding {
     pub error: Option<String>,
 }
 
+// The position of an agent in a state whose language alone reads it.
+
 /// A position in a state, as the interpreter of its language wrote it. Graphs and programs have positions of their own.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LanguagePosition {
@@ -609,6 +607,8 @@ pub struct LanguagePosition {
     /// The position.
     pub position: Value,
 }
+
+// The states that programs publish as facts, for programs of other runs.
 
 /// The label of these facts; the key is the label of the program that publishes.
 pub const STATE_LABEL: &str = "workflow/state";

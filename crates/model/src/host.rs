@@ -1,6 +1,4 @@
-//! The hosts of a run that works on several machines: their names, and what they report of themselves.
-//!
-//! The home of an agent: the host where its session and its files are.
+//! The hosts of a run that works on several machines: their names, their reports, and the homes of agents.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -170,6 +168,8 @@ impl HostLabel {
         Self(Arc::clone(&host.0))
     }
 }
+
+// The home of an agent: the host where its session and its files are.
 
 /// The home of an agent: a host in one of its epochs, or the machine of the supervisor.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]

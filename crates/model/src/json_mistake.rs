@@ -1,4 +1,4 @@
-//! Sentences about JSON that cannot be read: its place, what is wrong there, and what belongs there.
+//! Sentences about JSON that cannot be read: its place, what is wrong, what belongs there; and paths of values.
 
 use std::fmt;
 

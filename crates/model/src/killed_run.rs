@@ -1,4 +1,4 @@
-//! Compares a run that was killed and resumed with the same run without a kill. Pure.
+//! The differences of a killed and resumed run from one without a kill, and the sessions of the agents of a branch.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,4 @@
-//! The results of live tests: many runs of each case with each model, as rows of a table. Pure.
-//!
-//! The rate at which runs pass, and how far a few runs tell it.
+//! The results of live tests: many runs of each case with each model, as rows of a table, and their pass rates.
 
 use serde::Serialize;
 
@@ -102,6 +100,8 @@ impl LiveRow {
 
 /// The heads of the cells of a row.
 pub const LIVE_HEADS: [&str; 5] = ["passed", "rate", "95 % interval", "cost", "median time"];
+
+// The rate at which runs pass, and how far a few runs tell it.
 
 /// The number of standard deviations around the middle that holds 95 % of a normal distribution.
 const Z_95: f64 = 1.959_963_984_540_054;

@@ -1,6 +1,4 @@
-//! A run as a test sees it: the path of each agent, and how each ended. Pure.
-//!
-//! The ways that a run has taken, as a test sees them: from state to state, and from node to node. Pure.
+//! A run as a test sees it: the path of each agent, how each ended, and the ways taken between states and nodes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -184,6 +182,8 @@ fn place(folder: Option<&Folder>, state: &StateName, part: Option<&str>) -> Stri
         None => state,
     }
 }
+
+// The ways that a run has taken, as a test sees them: from state to state, and from node to node.
 
 /// A way from a state to another one, or from a node of a graph to a node or an ending.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

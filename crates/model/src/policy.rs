@@ -1,4 +1,4 @@
-//! The transitions that a state allows its agent, and the judgement of a reply against them.
+//! The transitions that a state allows, the judgement of replies against them, reminders, and one-word verdicts.
 //!
 //! A policy entry matches exactly on tag, target, `return` and `next`, on the timeout of a question and the
 //! state that follows it, and on every variable it names. Variables it does not name are free. With a single
@@ -329,10 +329,8 @@ fn same_spread(entry: &Transition, asked: &Transition) -> bool {
 
 // The prompt that asks an agent to repair its reply, made from the state's policy.
 //
-// It is sent in the same session, so it says only what was wrong and what is allowed. Without a policy there is
-// nothing to list, so no reminder is made.
-//
-// Verdicts: the one word of a list that an answer has to have.
+// It is sent in the same session, so it says only what was wrong and what is allowed. Without a policy there is nothing
+// to list, so no reminder is made.
 
 /// The placeholder for a list that the agent chooses itself.
 const YOUR_LIST: &str = "your file or JSON list";
@@ -395,6 +393,8 @@ fn line(entry: &Transition) -> String {
         .replace(">…</result>", ">your result</result>")
         .replace(">…</ask>", ">your question to a person</ask>")
 }
+
+// Verdicts: the one word of a list that an answer has to have.
 
 /// Returns the word of a list that occurs in a text as a separate word.
 ///

@@ -1,4 +1,4 @@
-//! The consequences of a failed turn, and of a permanent agent that ended well.
+//! The consequences of a failed turn and of a permanent agent that ended well, and the count of failed agents.
 //!
 //! After a crash, a stall, a timeout or a panic, the turn is run again after a growing wait, until an agent has used up
 //! its restarts within the period. Then its policy decides: the agent ends, the run ends, or the agent waits for a

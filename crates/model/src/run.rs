@@ -1,4 +1,4 @@
-//! The whole of a run: its live agents, its finished agents and its spending.
+//! The whole of a run: its status, its live and its finished agents, its spending, its facts and its pauses.
 //!
 //! Serialized, it is the snapshot `state.json`.
 
@@ -314,11 +314,7 @@ impl Run {
     }
 }
 
-// The record of an agent that has ended.
-//
-// The facts that a run sees as they were where it branched off another.
-//
-// The pause of a run in which nothing goes on before somebody acts.
+// The records of agents that have ended, and of turns that ran then.
 
 /// An agent that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -410,6 +406,8 @@ pub enum AgentEnding {
     Error(String),
 }
 
+// The facts that a run sees as they were where it branched off another.
+
 impl Run {
     /// Returns whether a change of a fact came before the run branched off another and after what both share.
     pub fn hides(&self, change: &FactChange) -> bool {
@@ -424,6 +422,8 @@ impl Run {
         branch.keeps(&fact).then_some(fact)
     }
 }
+
+// The pause of a run in which nothing goes on before somebody acts.
 
 impl Run {
     /// Returns the pause of the run if every live agent waits for a person, or for an agent that does.

@@ -1,10 +1,8 @@
-//! The trace of a run: what its agents came to, step by step, without what differs in each run.
+//! The trace of a run, without what differs in each run, the lineage of its records, and the files that it changed.
 //!
-//! Ids of runs and sessions, times and costs are not in it, nor are failures of the machine or the account. In the
-//! texts, the caller replaces the run's own paths and id with marks. The texts of prompts and replies are too large for
-//! a whole run, so there are only their checksums.
-//!
-//! The origin of a run's records: those that it shares with the runs it branched off, and its own. Pure.
+//! The trace tells what the agents of a run came to, step by step. Ids of runs and sessions, times and costs are not in
+//! it, nor are failures of the machine or the account. In the texts, the caller replaces the run's own paths and id
+//! with marks. The texts of prompts and replies are too large for a whole run, so there are only their checksums.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -318,6 +316,8 @@ fn ending(ended: &FinishedAgent, traced: &dyn Fn(&str) -> TracedText) -> TracedE
     }
 }
 
+// The origin of a run's records: those that it shares with the runs it branched off, and its own.
+
 /// The origin of a run's records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunLineage {
@@ -481,7 +481,7 @@ impl TracedContent {
     }
 }
 
-// The comparable parts of a record.
+// The parts of events that make the moments of a trace.
 
 /// The comparable parts of a record.
 #[derive(Debug, Default)]

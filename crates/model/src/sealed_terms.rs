@@ -1,4 +1,4 @@
-//! The terms that a person started a run on, compared with those in its directory. Pure.
+//! The terms that a person started a run on, and the files of its workflow, compared with those there are now.
 //!
 //! The directory of a run lies where agents may write. The settings that decide which program is started, and
 //! what it may do, must be those that the person confirmed.
@@ -135,10 +135,10 @@ pub fn mode(permission: &RunPermission) -> &str {
     }
 }
 
-// The files of a workflow as they were when a run of it began, each known by its content. Pure.
+// The files of a workflow as they were when a run of it began, each known by its content.
 //
-// A run executes what it began with. What is added or changed meanwhile, by an agent or by anyone
-// else, is not part of it.
+// A run executes what it began with. What is added or changed meanwhile, by an agent or by anyone else, is not part of
+// it.
 
 /// The format of a list of pins.
 pub const PINS_VERSION: u32 = 1;

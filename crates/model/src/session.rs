@@ -1,16 +1,8 @@
-//! The Claude Code session of a turn, and its origin.
+//! The Claude Code session of a turn, its origin, and the sessions that an engine keeps for other hosts.
 //!
 //! An id is chosen before its session exists, so that the record which causes a start names it. A branch has its own id
 //! and another session's history, cut after a message if one is given. A turn that died halfway is run again in such a
 //! branch, from clean history.
-//!
-//! In a run of several machines an engine keeps the history, too, so that the session can be continued at another host.
-//!
-//! Sessions that are kept in an engine, so that another host can continue them.
-//!
-//! A session is kept as parts, each under its checksum, and a manifest that lists them. A session mostly grows at its end,
-//! so after a turn only the new bytes are another part. Parts that are small beside what follows are joined with it, so there
-//! are few of them however many turns a session has.
 
 use std::sync::Arc;
 
@@ -131,6 +123,12 @@ impl Session {
         }
     }
 }
+
+// Sessions that are kept in an engine, so that another host of the run can continue them.
+//
+// A session is kept as parts, each under its checksum, and a manifest that lists them. A session mostly grows at its
+// end, so after a turn only the new bytes are another part. Parts that are small beside what follows are joined with
+// it, so there are few of them however many turns a session has.
 
 /// The version of [`SessionManifest`].
 pub const MANIFEST_VERSION: u32 = 1;

@@ -1,4 +1,4 @@
-//! The tool calls of a turn, made by any program.
+//! The tool calls of a turn, made by any program, and the texts of models, files and programs made safe to print.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -142,11 +142,9 @@ pub fn folded(calls: &[ToolCall]) -> String {
 
 // Makes texts of models, files and programs safe to print.
 //
-// A printable text has no character that controls a terminal, is invisible, or changes the direction of the text
-// around it.
-//
-// Such a character is written as its number, like `\u{1b}`. All text for people goes through here. Programs read the
-// original text, as JSON in which these characters are escaped.
+// A printable text has no character that controls a terminal, is invisible, or changes the direction of the text around
+// it. Such a character is written as its number, like `\u{1b}`. All text for people goes through here. Programs read
+// the original text, as JSON in which these characters are escaped.
 
 /// The length that [`one_line`] cuts a text to, in bytes.
 const LINE_LENGTH: usize = 80;

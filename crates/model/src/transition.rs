@@ -353,8 +353,6 @@ fn take(variables: &mut Variables) -> Result<Option<AskTimeout>, InvalidTransiti
 }
 
 // The states that a transition enters in other folders, which are separate scopes.
-//
-// The states that a transition names, and the attribute that keeps the pending returns.
 
 impl Transition {
     /// Returns the state between the tags, with its folder if that is another one; `None` for a question and a result.
@@ -433,6 +431,8 @@ impl Transition {
     }
 }
 
+// The states and texts that a transition names, and the attribute that keeps the pending returns.
+
 impl Transition {
     /// Returns the fork tags of one reply after the first.
     fn further_forks(&self) -> &[ForkTag] {
@@ -509,8 +509,6 @@ fn keeps_stack(variables: &mut Variables) -> Result<bool, InvalidTransition> {
 }
 
 // The seven tags by name.
-//
-// The errors of a tag whose pieces do not make a transition.
 
 /// The ending of a tag's name that leads to a folder: `call-workflow` is `call`.
 const WORKFLOW: &str = "-workflow";
@@ -586,6 +584,8 @@ impl TagName {
         }
     }
 }
+
+// The errors of a tag whose pieces do not make a transition.
 
 /// The most attributes of a tag. A reply can be a flood of them, and each would be kept.
 pub const MAX_ATTRIBUTES: usize = 256;

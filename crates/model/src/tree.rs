@@ -1,4 +1,4 @@
-//! The tree of a run's agents, live and ended.
+//! The tree of a run's agents, live and ended, and its rows, with large families folded into one row.
 //!
 //! An agent stands below the agent that forked it, and has the cost of all its descendants.
 //!
@@ -163,10 +163,6 @@ impl<'run> AgentNode<'run> {
 // - If a tree is cut off because it is too deep, the agents that stand out below the cut are shown there.
 //
 // Every agent has a row or is counted in one. The view that draws a row writes its text.
-//
-// The parents and children of agents, as places in a list.
-//
-// Agents fork in chains of any length, so no function here is recursive.
 
 /// The number of members above which a family is folded into one row.
 pub const FAMILY_FOLD_SIZE: usize = 12;
@@ -357,6 +353,10 @@ impl<L: FoldSource> TreeFold<'_, L> {
         rows
     }
 }
+
+// The parents and children of agents, as places in a list.
+//
+// Agents fork in chains of any length, so no function here is recursive.
 
 /// Agents by their parents.
 #[derive(Debug, Clone, Default)]

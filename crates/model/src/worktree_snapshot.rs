@@ -1,7 +1,7 @@
-//! Snapshots of worktrees: the files of a worktree at the end of a step, as a separate commit.
+//! Snapshots of worktrees at the end of a step, as commits, and the working directories of agents.
 //!
-//! A run that branches off after the step restores them. All snapshots of a worktree are reachable from one ref, each
-//! from the one after it.
+//! A snapshot has the files of a worktree at the end of a step, as a separate commit. A run that branches off after the
+//! step restores them. All snapshots of a worktree are reachable from one ref, each from the one after it.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

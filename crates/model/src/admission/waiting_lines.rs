@@ -1,4 +1,4 @@
-//! The waiting agents, in lines.
+//! The lines in which agents wait for permits, and the requests, limits and answers of the admission queue.
 //!
 //! A family has two lines: one of its new agents, one of those that have begun. The families take turns; each that
 //! is served goes to the end. The head of a line is the agent that is served next in it, and the line keeps the time

@@ -1,4 +1,4 @@
-//! Agents that advance in their states by themselves, and agents that are awaited.
+//! The reducer for agents that advance by themselves, awaited agents, programs, transitions and forks.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -546,8 +546,6 @@ fn program_error(why: &str) -> ApplyError {
 }
 
 // The transitions of agents: the states, sessions and folders that they enter, and their pending returns.
-//
-// Forked agents: their creation, and the report of their ends to the parent.
 
 /// The outcome of a transition for its agent.
 pub(super) enum TransitionEffect {
@@ -645,6 +643,8 @@ pub(super) fn take_transition(
         },
     }
 }
+
+// Forked agents: their creation, and the report of their ends to the parent.
 
 /// Creates the agents a step forks; `opened` is the session of an agent that is forked alone.
 pub(super) fn create_children(

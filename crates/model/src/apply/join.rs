@@ -1,4 +1,6 @@
-//! Joins: an agent waits for those it has forked, and their outcomes become its state's results.
+//! The reducer for joins, questions to people, approvals of tool calls, and the pauses of the whole run.
+//!
+//! In a join, an agent waits for those it has forked, and their outcomes become its state's results.
 
 use super::{ApplyError, EstimateUpdate, close_shares, due, spend};
 use crate::agent::{Agent, StepStage};
@@ -130,8 +132,6 @@ fn stop_children(
 }
 
 // Questions to people: their answers, and their timeouts.
-//
-// Events of the run as a whole: it pauses, waits for a limit, resumes.
 
 pub(super) fn question_answered(
     run: &mut Run,
@@ -183,6 +183,8 @@ pub(super) fn question_timed_out(
     agent.current_state = event.enters.clone();
     Ok(vec![Effect::Proceed(event.turn.agent.clone())])
 }
+
+// Events of the run as a whole: it pauses, waits for a limit, resumes.
 
 pub(super) fn limit_reached(run: &mut Run, until: Timestamp) -> Vec<Effect> {
     run.limited_until = run.limited_until.max(Some(until));

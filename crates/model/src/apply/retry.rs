@@ -1,4 +1,6 @@
-//! Retries of failed agents: the agents leave the list of the finished and wait again for what they waited for.
+//! The reducer for retries of failed agents, runs that branch off another, and the orders of people.
+//!
+//! Retried agents leave the list of the finished and wait again for what they waited for.
 
 use std::collections::HashMap;
 

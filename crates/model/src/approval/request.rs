@@ -1,4 +1,4 @@
-//! A request of Claude Code to let a tool call run.
+//! The request of Claude Code to let a tool call run, and the rules that a person gives with an answer.
 
 use std::fmt;
 use std::fmt::Write as _;

@@ -1,4 +1,4 @@
-//! Branches: runs that share records of another and continue differently; and runs that programs start.
+//! Branches, which share the records of another run up to one of them, and runs that a program of another run starts.
 //!
 //! A branch shares the records of another run up to one of them. The cut covers the whole run, or only steps of some
 //! agents and what follows from them. In the second case the new run also has the later records that do not follow from

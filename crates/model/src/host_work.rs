@@ -1,7 +1,7 @@
 //! The messages between the supervisor of a run and the hosts of its agents, as they are carried by an engine.
 //!
-//! They are plain data, versioned, without an address, a process id or an absolute path. A host that speaks another version
-//! is given no agents.
+//! They are plain data, versioned, without an address, a process id or an absolute path. A host that speaks another
+//! version is given no agents.
 
 use std::sync::Arc;
 

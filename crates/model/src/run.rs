@@ -314,7 +314,7 @@ impl Run {
     }
 }
 
-// The records of agents that have ended, and of turns that ran then.
+// Agents that have ended, and turns that were running when the whole run ended.
 
 /// An agent that has ended.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

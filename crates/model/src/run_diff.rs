@@ -1,4 +1,4 @@
-//! The difference of two runs: where they differ first, and then in transitions, results, costs and files. Pure.
+//! The difference of two runs: where they differ first, and then in transitions, results, costs and files.
 //!
 //! The moments of an agent are aligned by step, and within a step by their order. A record that both runs share is not
 //! compared. Costs are reported, but runs that differ only in cost are equal. So are runs that only began with other

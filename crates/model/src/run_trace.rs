@@ -1,4 +1,4 @@
-//! The trace of a run, without what differs in each run, the lineage of its records, and the files that it changed.
+//! The trace of a run without what differs in each run; the lineage of its records; and the files that it changed.
 //!
 //! The trace tells what the agents of a run came to, step by step. Ids of runs and sessions, times and costs are not in
 //! it, nor are failures of the machine or the account. In the texts, the caller replaces the run's own paths and id

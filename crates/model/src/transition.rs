@@ -1,4 +1,4 @@
-//! An agent's request at the end of a turn: one of the seven tags, with its attributes.
+//! An agent's request at the end of a turn: one of the seven tags with its attributes, and its evaluation.
 //!
 //! [`Transition::from_parts`] decides the meaning of a tag's pieces: which attributes are part of its
 //! structure, and which are variables of the state that is entered.

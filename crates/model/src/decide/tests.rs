@@ -1,5 +1,7 @@
 //! Decisions by table: the events that each kind of report leads to.
-//! Here are replies, reminders and plain failures; policies of restarts are in `supervision`, limits of the API in `limits`.
+//!
+//! Replies, reminders and plain failures are here; policies of restarts are in `supervision`, limits of the API in
+//! `limits`.
 
 mod advice;
 mod approvals;

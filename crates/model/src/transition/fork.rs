@@ -1,7 +1,8 @@
 //! The attributes of a `<fork>` beyond its target: a list with an entry for each agent, and a directory.
 //!
-//! `each` and `cwd`, which may be written `cd`, are part of its structure and never variables. `as` is part of it only if there is a list.
-//! The tags of one reply are one transition: the first tag, and the others in [`also`](Transition::Fork).
+//! `each` and `cwd`, which may be written `cd`, are part of its structure and never variables. `as` is part of it only
+//! if there is a list. The tags of one reply are one transition: the first tag, and the others in
+//! [`also`](Transition::Fork).
 
 use std::fmt;
 

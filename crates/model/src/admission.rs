@@ -234,8 +234,8 @@ impl AdmissionQueue {
         !self.closed && self.holders.is_empty() && !self.queued.is_empty() && budget.is_empty()
     }
 
-    /// Returns the other hosts than this machine that have free permits while nobody waits in a line there, and the number
-    /// of these permits, in the order of their names.
+    /// Returns the other hosts than this machine that have free permits while nobody waits in a line there, and the
+    /// number of these permits, in the order of their names.
     pub fn idle_hosts(&self) -> impl Iterator<Item = (&HostName, usize)> {
         self.hosts.idle().map(|(name, host)| (name, host.permits.saturating_sub(host.running)))
     }

@@ -411,8 +411,8 @@ impl QuestionTimeout {
 // them.
 
 impl Agent {
-    /// Returns the text that its next turn is asked: the reminder if there is one, else the prompt. A person may have edited
-    /// that of the state, but not that of an evaluator.
+    /// Returns the text that its next turn is asked: the reminder if there is one, else the prompt. A person may have
+    /// edited that of the state, but not that of an evaluator.
     pub fn asked_text(&self, prompt: String) -> String {
         let edited = self.edited_prompt.as_ref().filter(|_| self.proposal().is_none());
         self.reminder.as_ref().or(edited).cloned().unwrap_or(prompt)
@@ -569,8 +569,8 @@ impl Agent {
         self.approvals.hold_next_turn()
     }
 
-    /// Ends its turn, which goes on in the next one in the same session. These calls had no answer; if that is `unsure`,
-    /// those that were allowed may have run.
+    /// Ends its turn, which goes on in the next one in the same session. These calls had no answer; if that is
+    /// `unsure`, those that were allowed may have run.
     pub(crate) fn suspend_turn(
         &mut self,
         message: Option<MessageId>,

@@ -192,7 +192,8 @@ impl WaitReason {
         }
     }
 
-    /// Returns the reason that lies in the agent's step: a question, an approval, other agents, its program, or a missing request.
+    /// Returns the reason that lies in the agent's step: a question, an approval, other agents, its program, or a
+    /// missing request.
     fn of_step(agent: &Agent) -> Option<Self> {
         let of_wait = |wait: &AgentWait| match wait {
             AgentWait::Answer(asked) => {

@@ -219,8 +219,8 @@ pub fn part_for_started(asked: Option<Usd>, left: Option<Usd>) -> Result<Option<
     Ok(Some(part))
 }
 
-/// Returns the spending limit of a started run: the part that it is given, if its starter has a budget, and no more than
-/// the program's own.
+/// Returns the spending limit of a started run: the part that it is given, if its starter has a budget, and no more
+/// than the program's own.
 pub fn budget_of_started(own: Option<Usd>, given: Option<Usd>) -> Option<Usd> {
     match (own, given) {
         (Some(own), Some(given)) => Some(own.min(given)),

@@ -133,8 +133,8 @@ impl CausalCut {
         self.batch.facts.extend(own.facts.iter().map(|change| change.label().to_owned()));
     }
 
-    /// Ends a batch; `after` is the run after it. Returns the records that stay: none if one of them is left out. A retry
-    /// loses the agents that are cut.
+    /// Ends a batch; `after` is the run after it. Returns the records that stay: none if one of them is left out. A
+    /// retry loses the agents that are cut.
     pub fn settle(&mut self, after: &Run, records: Vec<Record>) -> Vec<Record> {
         let batch = std::mem::take(&mut self.batch);
         if batch.is_left_out {

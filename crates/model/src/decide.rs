@@ -457,8 +457,8 @@ pub fn advised_answer(
     answered(agent, asked, &text, Some(by)).ok()
 }
 
-/// Returns the answers to the open calls of an agent that rules cover which a person has given meanwhile: agents that run
-/// already share them.
+/// Returns the answers to the open calls of an agent that rules cover which a person has given meanwhile: agents that
+/// run already share them.
 pub fn ruled_answers<'run>(
     run: &'run Run,
     agent: &'run Agent,

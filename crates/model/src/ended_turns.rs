@@ -167,8 +167,8 @@ fn ending(event: &Event, agent: &Agent, cost: &TurnCost) -> TurnEnding {
             let message = "the turn was ended while tool calls needed approval".to_owned();
             TurnEnding::Failed { cause: FailureCause::Unapproved, message }
         }
-        // With a duration, the model had replied and its reply was refused: it is a reply. So is a turn that failed for a
-        // refused tool, which a replay judges again.
+        // With a duration, the model had replied and its reply was refused: it is a reply. So is a turn that failed for
+        // a refused tool, which a replay judges again.
         Event::AgentFailed(failed)
             if cost.duration_ms.is_none() && failed.cause != FailureCause::ToolRefused =>
         {

@@ -1,9 +1,9 @@
 //! The events of a run, their records, the commands that people give, and the parts that events have in common.
 //!
 //! An event has one form: what a decision makes is stored in the journal under these names, and plug-ins and readers of
-//! `--json` see it under the same names. They are a promise: another name or another meaning needs another format of the
-//! journal and another version of the protocol. What belongs to the journal alone, such as checksums and proofs, is in
-//! `store::record`.
+//! `--json` see it under the same names. They are a promise: another name or another meaning needs another format of
+//! the journal and another version of the protocol. What belongs to the journal alone, such as checksums and proofs, is
+//! in `store::record`.
 //!
 //! An event carries every choice that was made when it happened (session ids, costs, delays), so that applying it
 //! needs neither a clock nor randomness. One step of an agent is one record.
@@ -573,7 +573,8 @@ impl Event {
         }
     }
 
-    /// Returns whether the event ends agents that it is not about: with the whole run, or because a join does not need them.
+    /// Returns whether the event ends agents that it is not about: with the whole run, or because a join does not need
+    /// them.
     pub fn ends_others(&self) -> bool {
         self.ends_run() || !self.stopped_children().is_empty()
     }

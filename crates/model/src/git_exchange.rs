@@ -258,8 +258,8 @@ impl GitSetting {
         (is_program && !value.is_empty()).then_some("")
     }
 
-    /// Returns whether it neither names a program nor leads git elsewhere. `core.worktree` does not count: it is compared
-    /// with the place of the repository.
+    /// Returns whether it neither names a program nor leads git elsewhere. `core.worktree` does not count: it is
+    /// compared with the place of the repository.
     pub fn is_plain(&self) -> bool {
         self.neutral().is_none()
             && !is_one(OVERRIDDEN, self.name())

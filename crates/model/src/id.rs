@@ -289,8 +289,8 @@ impl StateName {
         StateKind::of(self) == Some(StateKind::Program)
     }
 
-    /// Returns whether it is a script: a file with the ending of one, or without any ending; or with an ending of nothing
-    /// else, if it can be executed.
+    /// Returns whether it is a script: a file with the ending of one, or without any ending; or with an ending of
+    /// nothing else, if it can be executed.
     pub fn is_script(&self) -> bool {
         StateKind::of(self) == Some(StateKind::Script)
     }

@@ -85,7 +85,8 @@ impl HostTable {
         Self { starts_claude: starts, ..self }
     }
 
-    /// Returns the table of a run whose turns take hardly any time, if `sends`: some are sent to a host before a slot is free.
+    /// Returns the table of a run whose turns take hardly any time, if `sends`: some are sent to a host before a slot
+    /// is free.
     pub fn sending_ahead(self, sends: bool) -> Self {
         Self { sends_ahead: sends, ..self }
     }
@@ -285,8 +286,8 @@ pub fn balance(
     moves
 }
 
-/// Returns the idle hosts to which agents of a mobility could go. It looks at the idle hosts, or at those with the label,
-/// whichever are fewer.
+/// Returns the idle hosts to which agents of a mobility could go. It looks at the idle hosts, or at those with the
+/// label, whichever are fewer.
 fn idle_hosts<'a>(
     queue: &'a AdmissionQueue,
     hosts: &'a HostTable,

@@ -2,8 +2,8 @@
 //!
 //! After a crash, a stall, a timeout or a panic, the turn is run again after a growing wait, until an agent has used up
 //! its restarts within the period. Then its policy decides: the agent ends, the run ends, or the agent waits for a
-//! person. A turn that was lost with an earlier runtime, or ended because the run was stopped, is run again and does not
-//! count. The limits of the API and the account do not count either, nor does an absent network, because they are
+//! person. A turn that was lost with an earlier runtime, or ended because the run was stopped, is run again and does
+//! not count. The limits of the API and the account do not count either, nor does an absent network, because they are
 //! nobody's failure. A conversation that the API refuses is run again from before the turn. If the API refuses that as
 //! well, the agent ends. A turn that Claude Code cut off because it would have spent too much counts under each policy,
 //! because it could be cut off forever. If its agent has no money left, the agent waits for money instead. A failure
@@ -360,8 +360,8 @@ impl fmt::Display for AgentFailures {
     }
 }
 
-/// Returns whether a run whose failures are kept has failed all the same: it is strict, and has lost something, because a
-/// tool was refused or an agent failed.
+/// Returns whether a run whose failures are kept has failed all the same: it is strict, and has lost something, because
+/// a tool was refused or an agent failed.
 pub fn fails_strictly(run: &Run) -> bool {
     run.settings.strict && (!run.refused_tools.is_empty() || run.finished.iter().any(has_failed))
 }
@@ -384,8 +384,8 @@ mod failures_tests {
     use crate::money::Usd;
     use crate::tests::scene::{Scene, state};
 
-    /// Returns a run whose agents began in BEGIN.md and have ended: the state of each then, its cause and whether a join
-    /// has kept it.
+    /// Returns a run whose agents began in BEGIN.md and have ended: the state of each then, its cause and whether a
+    /// join has kept it.
     fn ended(agents: &[(&str, Option<FailureCause>, bool)]) -> Run {
         let mut run = Scene::begin().run;
         let finished = (1..).zip(agents).map(|(number, (last, cause, kept))| FinishedAgent {

@@ -359,8 +359,8 @@ impl RunLineage {
         if let Event::RunBranched(branched) = &record.event {
             let (origin, shared) = (&branched.origin.run, branched.origin.seq);
             if self.parts.last().is_some_and(|last| last.run != *origin) {
-                // It was cut before the record with which that run itself branched off, so nothing tells which of these records
-                // are those of the runs before.
+                // It was cut before the record with which that run itself branched off, so nothing tells which of these
+                // records are those of the runs before.
                 let (run, at) = (origin.clone(), Timestamp::default());
                 self.parts.push(LineagePart { run, from: record.seq, at, shared: 0 });
             }

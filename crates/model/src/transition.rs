@@ -476,8 +476,8 @@ impl Transition {
 }
 
 impl Transition {
-    /// Changes its texts: the values of its variables, for which `change` gets true, and the payload of a result, the text
-    /// of a question, or the list of a fork.
+    /// Changes its texts: the values of its variables, for which `change` gets true, and the payload of a result, the
+    /// text of a question, or the list of a fork.
     pub fn change_texts(&mut self, mut change: impl FnMut(&mut String, bool)) {
         let (variables, text) = match self {
             Self::Result { payload, variables, .. } => (variables, Some(payload)),

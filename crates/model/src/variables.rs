@@ -1,7 +1,7 @@
 //! Variables: named texts, in the order of their names.
 //!
-//! Thousands of agents have a few variables each, and an agent, its spec and its turns have the same ones. So they are a
-//! list that all of them share until one of them changes it.
+//! Thousands of agents have a few variables each, and an agent, its spec and its turns have the same ones. So they are
+//! a list that all of them share until one of them changes it.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

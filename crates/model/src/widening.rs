@@ -532,8 +532,8 @@ pub fn without_granted_rules(arguments: &[String]) -> (Vec<String>, Vec<String>)
     (others, rules)
 }
 
-/// Splits a list of rules at commas and spaces that stand outside of brackets. As for Claude Code, the first bracket that
-/// closes ends a rule.
+/// Splits a list of rules at commas and spaces that stand outside of brackets. As for Claude Code, the first bracket
+/// that closes ends a rule.
 pub fn split_rules(list: &str) -> Vec<String> {
     let mut is_inside = false;
     let parts = list.split(|c: char| {

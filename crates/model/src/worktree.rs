@@ -35,8 +35,8 @@ pub fn branch(run: &RunId, agent: &AgentId) -> Result<String, String> {
     ))
 }
 
-/// Returns the branches beside which git cannot have this one, because it continues their names, each with the reason and
-/// the remedy.
+/// Returns the branches beside which git cannot have this one, because it continues their names, each with the reason
+/// and the remedy.
 pub fn blocking_branches(branch: &str) -> impl Iterator<Item = (&str, String)> {
     branch.match_indices('/').map(|(at, _)| &branch[..at]).map(move |other| {
         (other, format!("the repository has a branch `{other}`, and git cannot have the branch {branch} beside it: rename it with `git branch -m {other} NAME`"))

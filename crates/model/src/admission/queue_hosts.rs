@@ -400,8 +400,8 @@ impl<K: Ord + Clone> HostedWaiters<K> {
         Some((*host, *place, agent))
     }
 
-    /// Iterates over the agents of a key at selected hosts in the order of their places. A host is looked at once its first
-    /// agent is due, so the cost does not depend on the number of the others.
+    /// Iterates over the agents of a key at selected hosts in the order of their places. A host is looked at once its
+    /// first agent is due, so the cost does not depend on the number of the others.
     pub(super) fn in_order(&self, key: &K) -> impl Iterator<Item = (&AgentId, HostIndex)> {
         let waiters = self.keys.get(key);
         let mut hosts = waiters.into_iter().flat_map(|waiters| &waiters.first).peekable();

@@ -150,7 +150,8 @@ impl Agent {
         })
     }
 
-    /// Returns whether its next turn begins with messages that belong to no turn yet. An evaluator's turn is not its own.
+    /// Returns whether its next turn begins with messages that belong to no turn yet. An evaluator's turn is not its
+    /// own.
     pub fn has_messages_to_take(&self) -> bool {
         self.orders.untaken().next().is_some() && self.proposal().is_none()
     }

@@ -59,8 +59,8 @@ pub struct FileEdit {
 }
 
 impl ApprovalRequest {
-    /// Creates a request from the call and the rules that Claude Code suggests. An edit without suggested rules gets one
-    /// for its file.
+    /// Creates a request from the call and the rules that Claude Code suggests. An edit without suggested rules gets
+    /// one for its file.
     pub fn new(
         (call, tool): (String, String),
         (input, checksum): (&serde_json::Value, String),
@@ -155,8 +155,8 @@ impl ApprovalRequest {
         (is_plain && is_single_command(command)).then_some(command)
     }
 
-    /// Returns whether rules that a person gave cover this call for certain: it is a single command, and Claude Code asks
-    /// only because no rule allows it. Everything else may have further reasons that a rule does not settle.
+    /// Returns whether rules that a person gave cover this call for certain: it is a single command, and Claude Code
+    /// asks only because no rule allows it. Everything else may have further reasons that a rule does not settle.
     pub fn is_covered_by(&self, given: &[String]) -> bool {
         let command = self.single_command().map(|command| format!("Bash({command})"));
         command.is_some_and(|command| given.iter().any(|given| is_covered(&command, given)))

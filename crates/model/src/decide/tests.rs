@@ -1,7 +1,5 @@
 //! Decisions by table: the events that each kind of report leads to.
-//!
-//! Replies, reminders and plain failures are here; policies of restarts are in `supervision`, limits of the API in
-//! `limits`.
+//! Here are replies, reminders and plain failures; policies of restarts are in `supervision`, limits of the API in `limits`.
 
 mod advice;
 mod approvals;

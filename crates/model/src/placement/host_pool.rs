@@ -86,8 +86,8 @@ impl HostPool {
 // Agents that have lost their home, whether they can go on at another host, and agents that have to live at the same
 // host.
 
-/// Returns whether an agent with this session for its next turn can go on at another host: an engine keeps the history that
-/// the turn continues, or it continues none.
+/// Returns whether an agent with this session for its next turn can go on at another host: an engine keeps the history
+/// that the turn continues, or it continues none.
 pub fn goes_on_elsewhere(session: &Session) -> bool {
     session.history().is_none() || session.kept.is_some()
 }
@@ -297,7 +297,8 @@ pub(super) struct HostLoad {
 }
 
 impl Ord for HostLoad {
-    /// Compares the agents per slot, without rounding, of hosts that are a choice alike; hosts with the same load are in the order of their names.
+    /// Compares the agents per slot, without rounding, of hosts that are a choice alike; hosts with the same load are
+    /// in the order of their names.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         let own = u128::from(self.agents) * u128::from(other.slots);
         let others = u128::from(other.agents) * u128::from(self.slots);

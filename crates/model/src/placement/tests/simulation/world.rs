@@ -1,7 +1,7 @@
 //! The world of the simulation: the hosts as they are, their registry, and the turns that run on them.
 //!
-//! A host that is cut off goes on with its turns, and delivers their ends when it is back. A host that was declared
-//! lost, or whose name another worker has taken, has no turns any more: it is fenced by its epoch.
+//! A host that is cut off goes on with its turns, and delivers their ends when it is back. A host that was declared lost,
+//! or whose name another worker has taken, has no turns any more: it is fenced by its epoch.
 
 use std::collections::{BTreeMap, HashMap};
 

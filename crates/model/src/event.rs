@@ -434,8 +434,8 @@ impl From<AgentFamily> for AgentHold {
 pub struct EventFacets<'event> {
     /// The turn that it is about.
     pub turn: Option<&'event TurnId>,
-    /// The state of the turn that it ends. `None` if it ends none, or a turn that ran for a graph, for a program, or for
-    /// an agent that had already ended.
+    /// The state of the turn that it ends. `None` if it ends none, or a turn that ran for a graph, for a program, or
+    /// for an agent that had already ended.
     pub turn_state: Option<&'event StateName>,
     /// The cost of the turn that it ends.
     pub cost: Option<&'event TurnCost>,

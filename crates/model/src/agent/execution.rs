@@ -216,6 +216,8 @@ impl Agent {
     }
 }
 
+// Pending returns: where callers go on once they get a `<result>`.
+
 /// A pending return: the caller that gets the `<result>`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ReturnFrame {
@@ -522,8 +524,8 @@ impl Agent {
 
 // The number of turns that an agent has had in each state.
 
-/// The numbers of turns, sorted by state. There are few states, and thousands of agents: a list of the exact length takes
-/// a third of the memory of a tree.
+/// The numbers of turns, sorted by state. There are few states, and thousands of agents: a list of the exact length
+/// takes a third of the memory of a tree.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct VisitCounts(Vec<(StateName, u32)>);
 

@@ -24,12 +24,6 @@ mod compare;
 mod expectation;
 mod keys;
 
-// Reads a file of cases.
-//
-// The settings of a case: options of `raymond run`.
-//
-// The texts that a run is compared by.
-
 /// The time after which a case fails, in milliseconds, if it does not say.
 const TIME_LIMIT_MS: u64 = 60_000;
 
@@ -332,7 +326,7 @@ fn settings(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseSetting> {
     settings
 }
 
-/// An option of `raymond run`.
+/// A setting of a case: an option of `raymond run`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CaseSetting {
     /// Its name, with underscores.

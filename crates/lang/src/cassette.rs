@@ -203,8 +203,8 @@ impl Cassette {
         &self.turns
     }
 
-    /// Returns the index of the turn in a place: of the same agent in the same state, in the same step and turn, else as
-    /// often as the agent has been there.
+    /// Returns the index of the turn in a place: of the same agent in the same state, in the same step and turn, else
+    /// as often as the agent has been there.
     pub fn recorded_at(&self, id: &TurnId, place: &str, visit: u32) -> Option<usize> {
         let own = || {
             let in_place = self.places.get(place).into_iter().flatten().copied();
@@ -459,9 +459,7 @@ fn fence(body: &str) -> String {
     }
 }
 
-// The difference of two prompts, for people.
-
-/// Returns the difference between a recorded prompt and the prompt that is asked now, as a unified diff.
+/// Returns the difference between a recorded prompt and the prompt that is asked now, as a unified diff for people.
 pub fn difference(recorded: &str, asked: &str) -> String {
     if let Some(lines) = line_difference(recorded, asked) {
         return format!("--- recorded\n+++ asked now\n{lines}").trim_end().to_owned();

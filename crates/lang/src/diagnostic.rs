@@ -1,10 +1,6 @@
-//! The problems found in a file of a workflow, and their places: one shape for all languages.
+//! The problems found in a file of a workflow, in one shape for all languages, and how people are shown them.
 //!
 //! A file is read to its end; all problems are reported at once, in the order of their places.
-//!
-//! Shows a mistake in a file: the line, and a caret under the place.
-//!
-//! The lines in which two texts differ, for people.
 
 use std::cell::Cell;
 use std::fmt;
@@ -80,6 +76,8 @@ impl fmt::Display for Diagnostic {
     }
 }
 
+// Shows a mistake in a file: the line, and a caret under the place.
+
 /// The number of characters of a long line that are shown before the place, and after it.
 const BEFORE: usize = 60;
 const AFTER: usize = 60;
@@ -144,6 +142,8 @@ fn visible(c: char) -> char {
     let is_hidden = c != '\t' && (is_unprintable(c) || c.width().is_none());
     if is_hidden { '\u{fffd}' } else { c }
 }
+
+// The lines in which two texts differ, for people.
 
 /// The most lines of a difference that are shown.
 pub const MAX_DIFFERENCE_LINES: usize = 40;

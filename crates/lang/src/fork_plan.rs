@@ -1,13 +1,6 @@
-//! The plan of a fork: which children it creates, in which groups, and how many there may be.
+//! The plan of a fork: which children it creates, in which groups, and how many there may be; and its lists.
 //!
 //! Lists, directories and commits are looked up by the caller, tag by tag.
-//!
-//! The list of a fan-out: an entry for each agent, and the variables of each entry.
-//!
-//! Only the name of a file decides how it is read: `.json` is a JSON list, `.jsonl` and `.ndjson` have a JSON
-//! value on each line; in any other file each line that is not blank is an entry. A list in the tag itself is
-//! JSON. A text is shown as it is, any other value as JSON. The fields of an object become variables too; they
-//! override those of the tag.
 
 use std::collections::HashSet;
 
@@ -68,8 +61,8 @@ impl ForkPlan {
         Ok(entries)
     }
 
-    /// Checks the lists of a fork, and the number of its children. `read` returns the text of a list's file; `None` if it
-    /// cannot be known yet.
+    /// Checks the lists of a fork, and the number of its children. `read` returns the text of a list's file; `None` if
+    /// it cannot be known yet.
     ///
     /// # Errors
     /// The mistake.
@@ -119,7 +112,8 @@ impl ForkPlan {
         }
     }
 
-    /// Returns the children of a fork, in groups. If all its lists are empty, the first target has a group without agents.
+    /// Returns the children of a fork, in groups. If all its lists are empty, the first target has a group without
+    /// agents.
     pub fn into_groups_of(mut self, fork: &Transition) -> Vec<ForkGroup> {
         if let (true, Some(first)) = (self.groups.is_empty(), fork.forked().first()) {
             self.begin_group(first, (AgentOptions::default(), None), Vec::new());
@@ -161,6 +155,13 @@ fn directory(cwd: &str, variables: &Variables) -> Result<Folder, String> {
     }
 }
 
+// The list of a fan-out: an entry for each agent, and the variables of each entry.
+//
+// Only the name of a file decides how it is read: `.json` is a JSON list, `.jsonl` and `.ndjson` have a JSON value on
+// each line; in any other file each line that is not blank is an entry. A list in the tag itself is JSON. A text is
+// shown as it is, any other value as JSON. The fields of an object become variables too; they override those of the
+// tag.
+
 /// The largest list, in bytes.
 pub const MAX_LIST_BYTES: u64 = 4 * 1024 * 1024;
 
@@ -172,8 +173,8 @@ enum ListFormat {
     Texts,
 }
 
-/// Returns the variables of each agent: the tag's own `variables`, overridden by those of its list entry. A list without
-/// entries forks no agent.
+/// Returns the variables of each agent: the tag's own `variables`, overridden by those of its list entry. A list
+/// without entries forks no agent.
 ///
 /// # Errors
 /// The mistake in the list, its place, and the fix.

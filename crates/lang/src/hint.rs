@@ -24,7 +24,8 @@ pub fn closest<'names>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Returns the question after a file that does not exist, with the reason why a file that looks the same is another one.
+/// Returns the question after a file that does not exist, with the reason why a file that looks the same is another
+/// one.
 pub fn did_you_mean(wanted: &str, similar: &str) -> String {
     let [one, other] = [wanted, similar].map(|path| path.rsplit('/').next().unwrap_or_default());
     if wanted == similar {

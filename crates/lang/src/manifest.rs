@@ -1,12 +1,8 @@
-//! `raymond.yaml`: the manifest of a workflow, for people who run it.
+//! `raymond.yaml`, the manifest of a workflow: its values, and the inputs and outputs that a folder declares.
 //!
-//! It lies beside the prompts. The file and each of its keys are optional. It supplies values that the command line
-//! leaves out. A workflow cannot widen the permissions of its agents: that needs the command line. The programs it
-//! asks for as plug-ins are named before they are started, and can be refused.
-//!
-//! Amounts of money as people write them.
-//!
-//! The inputs and outputs that a folder declares in its `raymond.yaml`, for workflows that enter it by a tag.
+//! It is for people who run the workflow, and lies beside the prompts. The file and each of its keys are optional. It
+//! supplies values that the command line leaves out. A workflow cannot widen the permissions of its agents: that needs
+//! the command line. The programs it asks for as plug-ins are named before they are started, and can be refused.
 
 use raymond_model::host::HostLabel;
 use raymond_model::id::StateName;
@@ -292,6 +288,8 @@ pub fn max_procs(text: &str) -> Result<MaxProcs, String> {
     }
 }
 
+// Amounts of money as people write them.
+
 /// Reads an amount in US dollars.
 ///
 /// # Errors
@@ -315,6 +313,8 @@ pub fn budget(text: &str) -> Result<Usd, String> {
         amount => Ok(amount),
     }
 }
+
+// The inputs and outputs that a folder declares in its `raymond.yaml`, for workflows that enter it by a tag.
 
 /// A value that a folder is entered with.
 #[derive(Debug, Clone, PartialEq, Eq)]

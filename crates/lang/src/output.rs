@@ -271,11 +271,9 @@ fn ordered(node: &YamlValue) -> OrderedJson {
 
 // The rules by which an answer's fields decide what follows: `when: { verdict: approve, score: ">= 7" }`.
 //
-// All conditions of a rule have to hold. A value has to be equal, a list has to contain it, and a text such as
-// `>= 7` compares numbers; a missing field meets no condition. The first rule that holds is taken, and one
-// without `when` always holds.
-//
-// Fields of a JSON value by their [path](ValuePath): `score`, `author.name`, `items[0].title`.
+// All conditions of a rule have to hold. A value has to be equal, a list has to contain it, and a text such as `>= 7`
+// compares numbers; a missing field meets no condition. The first rule that holds is taken, and one without `when`
+// always holds.
 
 /// A rule: the conditions on an answer, and the transition that follows.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -429,6 +427,8 @@ impl fmt::Display for FieldTest {
         }
     }
 }
+
+// Fields of a JSON value by their path: `score`, `author.name`, `items[0].title`.
 
 /// Returns the field of a value at a path; a number is an index of a list.
 pub fn field<'value>(value: &'value Value, path: &str) -> Option<&'value Value> {

@@ -1,4 +1,6 @@
-//! Programs as plug-ins, as they stand in a workflow's manifest and on the command line.
+//! Plug-ins, the user's `config.yaml`, and the supervision block: how each is written, and how it is read.
+//!
+//! Programs are plug-ins, as they stand in a workflow's manifest and on the command line:
 //!
 //! ```yaml
 //! plugins:

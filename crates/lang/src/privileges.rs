@@ -209,9 +209,7 @@ fn of_unreadable_graph(text: &str) -> Vec<PrivilegeRequest> {
     found.into_iter().filter_map(request).collect()
 }
 
-// The privileges that the operations of a graph ask for.
-
-/// Returns the privileges that the nodes of a graph ask for.
+/// Returns the privileges that the operations in the nodes of a graph ask for.
 fn graph_operations(graph: &Graph) -> Vec<PrivilegeRequest> {
     let mut requests = Vec::new();
     let mut add = |node: Option<&str>, work: &OperationTemplate| {
@@ -259,8 +257,6 @@ fn conditions(condition: &GraphCondition, add: &mut dyn FnMut(&OperationTemplate
         _ => {}
     }
 }
-
-// The privileges that the commands of a program ask for.
 
 /// Returns the privileges that the commands of a program ask for, each once. A command of a library has its file.
 fn commands(program: &Program) -> Vec<PrivilegeRequest> {
@@ -328,8 +324,8 @@ impl<'files> EnteredScripts<'files> {
     }
 }
 
-/// Returns the scripts of a folder that a way in it leads to, its manifest, or one of `others`. `files` are those of the
-/// folder, by their names.
+/// Returns the scripts of a folder that a way in it leads to, its manifest, or one of `others`. `files` are those of
+/// the folder, by their names.
 fn entered<'name>(
     files: &BTreeMap<String, String>,
     others: impl Iterator<Item = &'name StateName>,

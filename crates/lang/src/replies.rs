@@ -256,9 +256,7 @@ pub(crate) fn file_shape() -> Value {
     })
 }
 
-// One scripted reply, as it is written in the file.
-
-/// One scripted reply.
+/// One scripted reply, as it is written in the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ScriptedReply {
     /// The text, with placeholders as in the state's prompt.

@@ -293,8 +293,8 @@ fn judge(text: &str, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
     }
 }
 
-/// Checks that a reply would be accepted. `read` returns the text of a file with the list of a fork; `None` if it cannot
-/// be known yet.
+/// Checks that a reply would be accepted. `read` returns the text of a file with the list of a fork; `None` if it
+/// cannot be known yet.
 ///
 /// # Errors
 /// The reason why not.
@@ -327,9 +327,8 @@ pub fn check(
     }
 }
 
-// Resumes a program: from a position to the next thing that it waits for.
-
-/// Resumes a program. It takes no turns itself: those are its roles', which answer by requests.
+/// Resumes a program: from a position to the next thing that it waits for. It takes no turns itself: those are its
+/// roles', which answer by requests.
 fn resume_program(
     program: &Program,
     path: &str,
@@ -384,9 +383,7 @@ fn program_start(program: &Program, environment: &ResumeEnvironment<'_>) -> Prog
     }
 }
 
-// Resumes a script: executes it, and judges the tag at the end of its output as its reply.
-
-/// Resumes a script.
+/// Resumes a script: executes it, and judges the tag at the end of its output as its reply.
 fn resume_script(
     script: &PreparedScript,
     input: ResumeInput,
@@ -453,9 +450,8 @@ fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> Resum
     ResumeOutcome::Failed(TurnFailure::new(FailureCause::Protocol, why))
 }
 
-// Resumes a graph: from a position to the next operation, turn or record.
-
-/// Resumes a graph. The turn that one of its nodes asks for is prepared and judged like any other.
+/// Resumes a graph: from a position to the next operation, turn or record. The turn that one of its nodes asks for is
+/// prepared and judged like any other.
 fn resume_graph(
     graph: &Graph,
     suspended: SuspendedExecution,

@@ -104,8 +104,6 @@ fn with_options(keys: &[KeySpec]) -> Value {
 }
 
 // Graphs as JSON Schema: the nodes, and the preconditions and consequences of a vocabulary.
-//
-// The options of turns as JSON Schema, with the descriptions from the type.
 
 /// Returns a graph with these types.
 fn shape(vocabulary: &GraphVocabulary) -> Value {
@@ -186,6 +184,8 @@ fn parameter(takes: ParameterKind) -> Value {
         ParameterKind::Word => json!({ "type": ["string", "boolean", "null"] }),
     }
 }
+
+// The options of turns as JSON Schema, with the descriptions from the type.
 
 /// Returns the options by their keys.
 fn properties() -> Vec<(&'static str, Value)> {

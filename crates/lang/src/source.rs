@@ -1,10 +1,4 @@
-//! The files of a workflow, as the languages see them.
-//!
-//! The trait keeps this module free of the file system: the store reads a directory, a test a map.
-//!
-//! The checksum that identifies the content of a workflow's file.
-//!
-//! Files that are states: by their names, and by their modes where a name leaves that open.
+//! The files of a workflow as the languages see them: how they are read, their checksums, and places in them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -115,6 +109,8 @@ impl Error {
 }
 
 /// The files of a workflow's directory, its scope.
+///
+/// The trait keeps this module free of the file system: the store reads a directory, a test a map.
 pub trait WorkflowSource: Send + Sync {
     /// Returns the text of a file.
     ///
@@ -260,6 +256,8 @@ impl WorkflowSource for BTreeMap<String, String> {
     }
 }
 
+// The checksum that identifies the content of a workflow's file.
+
 /// Returns the checksum of a content: `sha256:` and hexadecimal digits.
 pub fn checksum(content: impl AsRef<[u8]>) -> String {
     format!("sha256:{}", hexadecimal(&Sha256::digest(content.as_ref())))
@@ -279,7 +277,7 @@ pub fn hexadecimal(bytes: &[u8]) -> String {
     })
 }
 
-/// Returns whether a file is a state.
+/// Returns whether a file is a state: by its name, and by its mode where the name leaves that open.
 pub fn is_state(name: &StateName, source: &dyn WorkflowSource) -> bool {
     match StateKind::of(name) {
         Some(StateKind::Script) => name.is_script_by_name() || source.is_executable(name),
@@ -288,9 +286,7 @@ pub fn is_state(name: &StateName, source: &dyn WorkflowSource) -> bool {
     }
 }
 
-// A place in a file: the line and the column, as people count them.
-
-/// A place in a file.
+/// A place in a file: the line and the column, as people count them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SourcePlace {
     /// The line, from 1.

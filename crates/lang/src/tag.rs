@@ -1,4 +1,4 @@
-//! Finds the transition tags in a reply, in linear time on any input.
+//! Finds the transition tags, near misses of them, and the texts to print in a reply, in linear time on any input.
 //!
 //! memchr runs to the next `<`, and the open tag is read alone, on a slice that ends at the following `<` and is
 //! capped: a grammar over whole replies would be slow on prose and quadratic on unclosed tags. A body that is a
@@ -426,8 +426,9 @@ fn is_closed_wrongly(name: &str, body: &str, follows: &str) -> bool {
 // Reads the open tag and its attributes.
 //
 // `grammar/tag.pest` is what an open tag is. A reply can be nothing but tags, or be full of unreadable ones, and a
-// parser that pest generates takes a microsecond for each. So the two passes here are written by hand: [`end`] accepts
-// or rejects without a copy, and [`attributes`] copies what was accepted. A property test holds both to the grammar.
+// parser that pest generates takes a microsecond for each. So the two passes here are written by hand: `open_tag_end`
+// accepts or rejects without a copy, and `attributes` copies what was accepted. A property test holds both to the
+// grammar.
 
 /// The longest open tag, attributes included, in bytes.
 pub const MAX_OPEN_TAG: usize = 64 * 1024;

@@ -1,9 +1,8 @@
-//! Fills the `{{placeholders}}` of a prompt, in one pass: inserted text is never filled again.
+//! Fills the `{{placeholders}}` of a prompt, and finds the placeholders of other tools and slash words in it.
 //!
-//! The forms of other tools, of which `raymond check` warns.
-//!
-//! A placeholder that nothing fills stays and is reported, because a prompt may well speak about templates. As in
-//! [`tag`](super::tag), memchr does the searching and pest reads one bounded slice.
+//! A prompt is filled in one pass: inserted text is never filled again. A placeholder that nothing fills stays and is
+//! reported, because a prompt may well speak about templates. As in [`tag`](super::tag), memchr does the searching and
+//! pest reads one bounded slice.
 
 use std::borrow::Cow;
 
@@ -76,6 +75,8 @@ pub fn placeholders(template: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
+// The forms of other tools, of which `raymond check` warns.
+
 /// What other tools would fill: the text, the name of the value that it probably means, and its offset in bytes.
 pub type ForeignPlaceholder<'text> = (&'text str, &'text str, usize);
 
@@ -113,8 +114,8 @@ fn placeholder(text: &str) -> Option<(&str, usize)> {
 /// The code of the warnings.
 pub const CODE: &str = "RF407";
 
-/// Returns the warning about a prompt whose turn has this `run_command`, if it looks like a command and is sent as text,
-/// or cannot be a command.
+/// Returns the warning about a prompt whose turn has this `run_command`, if it looks like a command and is sent as
+/// text, or cannot be a command.
 pub fn warning(text: &str, run_command: Option<bool>) -> Option<String> {
     let word = text.split_whitespace().next().unwrap_or_default();
     match run_command {

@@ -12,10 +12,6 @@
 //!
 //! A value is read from a tree that knows its places, so each language only has to build such a tree. Mistakes are
 //! collected, and a mistake is never fatal for the rest.
-//!
-//! Hints about the names of models find a slip in an alias before a run costs money.
-//!
-//! A name that is not known here is not an error, because Claude Code decides which models exist.
 
 use std::collections::BTreeMap;
 
@@ -234,6 +230,10 @@ impl WrittenOptions {
     }
 }
 
+// Hints about the names of models, which find a slip in an alias before a run costs money.
+//
+// A name that is not known here is not an error, because Claude Code decides which models exist.
+
 /// The aliases that Claude Code 2.1.197 to 2.1.330 know.
 const ALIASES: [&str; 7] = ["sonnet", "opus", "haiku", "fable", "best", "default", "opusplan"];
 
@@ -257,8 +257,6 @@ pub fn model_hint(model: &ModelName) -> Option<String> {
 }
 
 // Options that are lists: tools, rules, sources, and the environment.
-//
-// Values of options that are not lists: names, texts, switches and counts.
 
 /// Reads a list, or a single text that stands for a list of one.
 fn each<T>(
@@ -395,6 +393,8 @@ fn variable(name: &str) -> Result<String, String> {
     }
     Ok(name.to_owned())
 }
+
+// Values of options that are not lists: names, texts, switches and counts.
 
 /// The longest text that is passed as an argument, in bytes: the system takes no longer ones.
 const MAX_ARGUMENT_BYTES: usize = 100_000;
@@ -574,8 +574,8 @@ fn is_ruled_by(tool: &str, name: &str) -> bool {
     tool == name || group.contains(&tool)
 }
 
-/// Returns why a rule that the starter of a run gave all states allows nothing; `states` are the options of their turns,
-/// if all are known.
+/// Returns why a rule that the starter of a run gave all states allows nothing; `states` are the options of their
+/// turns, if all are known.
 pub fn idle_rule(rule: &str, states: &[TurnOptions]) -> Option<String> {
     let name = tool_of(rule);
     if let Some(hint) = misspelt(name) {

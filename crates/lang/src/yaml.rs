@@ -238,8 +238,8 @@ impl YamlValue {
         }
     }
 
-    /// Returns the way to the innermost entry or item below this value that begins at a place: the number of the part at
-    /// each level.
+    /// Returns the way to the innermost entry or item below this value that begins at a place: the number of the part
+    /// at each level.
     pub(crate) fn way_to(&self, at: SourcePlace) -> Option<Vec<usize>> {
         let parts = self.parts();
         for (number, (_, part)) in parts.iter().enumerate() {

@@ -1,12 +1,4 @@
-//! Compares a run with what is expected of it.
-//!
-//! An expectation that does not hold, and the first difference of a path.
-//!
-//! Compares the path of a run with the states that are expected.
-//!
-//! The outcome of a run, in words for a difference.
-//!
-//! Judges a text by a rule.
+//! Compares a run with what is expected of it: its outcome, its path, and the texts of its files and facts.
 
 use std::fmt::Write as _;
 

@@ -1,8 +1,4 @@
-//! The expectations of a case, as they are written.
-//!
-//! The ends that a case expects of its run.
-//!
-//! Reads the values of a case from a tree, and keeps every mistake with its place.
+//! The expectations of a case, as they are written, and the reader of the values in a file of cases.
 
 use std::ffi::OsStr;
 use std::path::{Component, Path};
@@ -310,7 +306,7 @@ fn golden(text: &str) -> Result<FilePath, String> {
     Ok(path)
 }
 
-/// A reader of the values of a file of cases.
+/// Reads the values of a file of cases from a tree, and keeps every mistake with its place.
 #[derive(Debug, Default)]
 pub(super) struct FieldReader {
     pub(super) errors: YamlErrors,
@@ -327,7 +323,8 @@ impl FieldReader {
         read.map_err(|why| self.wrong(at, why)).ok()
     }
 
-    /// Returns the entries of a mapping. Unknown keys are mistakes, if the known ones are given, and not an example of a key.
+    /// Returns the entries of a mapping. Unknown keys are mistakes, if the known ones are given, and not an example of
+    /// a key.
     pub(super) fn entries<'tree>(
         &mut self,
         value: &'tree YamlValue,

@@ -1,6 +1,4 @@
-//! The keys of a file of cases, for messages and for editors.
-//!
-//! The permissions that a case can ask for.
+//! The keys of a file of cases, for messages and for editors, and the permissions and ends that a case can name.
 
 use serde_json::{Value, json};
 use strum::{Display, VariantArray};
@@ -239,7 +237,7 @@ pub enum CasePermission {
     PermissionMode,
 }
 
-/// The end of a run.
+/// The end that a case expects of its run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum ExpectedStatus {

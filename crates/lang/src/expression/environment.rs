@@ -1,4 +1,4 @@
-//! The values of the names in an expression, for all of it and for the functions in it.
+//! The values of the names in an expression, the paths that it reads, and the steps into a value.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

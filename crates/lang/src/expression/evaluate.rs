@@ -1,9 +1,6 @@
-//! Evaluates expressions.
+//! Evaluates expressions: paths, calls, operators, lists and maps.
 //!
-//! Values that are only read are borrowed from the scope, so that a condition on a large state does not
-//! copy it.
-//!
-//! The operators on values: arithmetic and comparison.
+//! Values that are only read are borrowed from the scope, so that a condition on a large state does not copy it.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -306,6 +303,8 @@ impl<'value> MethodCall<'value> {
 fn error(message: impl Into<String>) -> Error {
     Error::Evaluation(message.into())
 }
+
+// The operators on values: arithmetic and comparison.
 
 impl ArithmeticOperator {
     /// Returns its sign.

@@ -1,4 +1,4 @@
-//! The limits of an evaluation, so that no graph can block the process it runs in.
+//! The limits of an evaluation, so that no graph can block the process it runs in; and the errors of expressions.
 //!
 //! Each evaluation of a part costs a step; reading or creating a value costs steps by its size. So a `reduce` that
 //! doubles a text ends after a few rounds, and every value in the journal can be read back.

@@ -1,4 +1,4 @@
-//! The built-in methods: their names, receivers, and arguments.
+//! The built-in methods: their names, receivers and arguments, and the methods of texts.
 
 use std::borrow::Cow;
 
@@ -301,8 +301,6 @@ impl<'given> MethodArguments<'given> {
 }
 
 // The methods of texts. Lengths and indices are in characters.
-//
-// `replace` and `replaceAll`, with JavaScript's `$1`, `$<name>`, `$&` and `$$` in the replacement.
 
 fn apply(
     method: BuiltinMethod,
@@ -422,7 +420,8 @@ fn found(text: &str, pattern: &RegexPattern, fuel: &mut Fuel) -> Result<Value, E
     Ok(if all.is_empty() { Value::Null } else { Value::Array(all) })
 }
 
-/// Replaces all matches in the text, or the first.
+/// Replaces all matches in the text, or the first, for `replaceAll` and `replace`. The replacement may have
+/// JavaScript's `$1`, `$<name>`, `$&` and `$$` in it.
 fn replace(
     text: &str,
     arguments: MethodArguments<'_>,

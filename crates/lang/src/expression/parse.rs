@@ -1,10 +1,4 @@
 //! Reads the text of an expression: pest parses it, and the functions below build the tree.
-//!
-//! A first scan limits the nesting depth of an expression, and finds the end of an expression that begins at `${`.
-//!
-//! The recursive parser must not get a text of unlimited depth, so this scan comes first. It treats quotes
-//! and regular expressions exactly as the grammar does, up to the first place where the text is not an
-//! expression. The grammar does not get beyond that place.
 
 use std::borrow::Cow;
 use std::iter::Peekable;
@@ -185,6 +179,12 @@ fn expressions(piece: RulePair<'_>) -> impl Iterator<Item = RulePair<'_>> {
 fn quoted(piece: &RulePair<'_>) -> Result<String, SyntaxError> {
     token::string(piece.as_str()).map_err(|why| SyntaxError::syntax(piece.as_span().start(), why))
 }
+
+// A first scan limits the nesting depth of an expression, and finds the end of an expression that begins at `${`.
+//
+// The recursive parser must not get a text of unlimited depth, so this scan comes first. It treats quotes and regular
+// expressions exactly as the grammar does, up to the first place where the text is not an expression. The grammar does
+// not get beyond that place.
 
 /// The longest expression, in bytes.
 const MAX_BYTES: usize = 16 * 1024;

@@ -1,6 +1,4 @@
-//! Reads the consequences of a graph.
-//!
-//! Reads comments that stand instead of an expression: raymond asks Claude Code for the value.
+//! Reads the consequences of a graph: changes of the state, and operations on the world.
 
 use serde_json::{Value, json};
 

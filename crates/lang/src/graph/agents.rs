@@ -1,6 +1,4 @@
 //! Reads the work that Claude Code carries out: documents, skills, and further agents.
-//!
-//! Finds the states of the scope that a graph spawns agents in, as far as they are written out.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -107,8 +105,8 @@ impl GraphReader<'_> {
         read
     }
 
-    /// Returns a section of a document. Without a heading of this title it is the whole document: the authors of documents
-    /// name parts that no heading names.
+    /// Returns a section of a document. Without a heading of this title it is the whole document: the authors of
+    /// documents name parts that no heading names.
     fn section<'text>(
         &mut self,
         node: &YamlValue,
@@ -195,6 +193,8 @@ fn skill_of(path: &str) -> &str {
 fn nothing() -> Option<ValueTemplate> {
     ValueTemplate::parse(&Value::Object(Map::new())).ok()
 }
+
+// Finds the agents that a graph spawns: their tasks, and their states in the scope as far as they are written out.
 
 /// Returns the states of the scope itself that agents are spawned in, each once, in the order of the nodes.
 pub fn spawned(program: &Graph) -> Vec<StateName> {

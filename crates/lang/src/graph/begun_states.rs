@@ -1,6 +1,6 @@
-//! Checks that the states in which a graph has further agents begin are there, as far as they are written out.
+//! Checks the states in which a graph begins agents, and reads the options of the agent that begins in a graph.
 //!
-//! The options of the agent that begins in a graph: its worktree, and the hosts that it may live on.
+//! The states have to be there, as far as they are written out.
 
 use crate::diagnostic::quoted;
 use crate::graph::reader::GraphReader;
@@ -69,6 +69,8 @@ impl GraphReader<'_> {
 fn written_out(node: &YamlValue) -> Option<&str> {
     node.text().map(|text| &*text.text).filter(|text| !text.contains("${"))
 }
+
+// The options of the agent that begins in a graph: its worktree, and the hosts that it may live on.
 
 /// The keys that say whether the agent has a worktree, and whether raymond takes snapshots of that worktree.
 pub(super) const WORKTREE_KEYS: [&str; 2] = ["worktree", "snapshots"];

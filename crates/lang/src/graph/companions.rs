@@ -1,6 +1,4 @@
-//! Reads consequences of later graphs that stand for others, or combine them.
-//!
-//! A section of a document: from its heading to the next one of the same or a higher level.
+//! Reads consequences of later graphs that stand for others or combine them, and finds sections of documents.
 
 use serde_json::{Value, json};
 
@@ -105,6 +103,8 @@ impl GraphReader<'_> {
         None
     }
 }
+
+// The sections of a document: each goes from its heading to the next one of the same or a higher level.
 
 /// A heading of a document.
 struct DocumentHeading<'text> {

@@ -1,12 +1,11 @@
 //! Runs a graph as far as possible without the outside world, and yields when it needs the outside world.
 //!
-//! The interpreter is pure. [`GraphInterpreter::next`] runs nodes until it needs something from outside; the
-//! next call passes the result. Its position is the [`GraphState`], so after a crash the same state needs the
-//! same things again. A condition is evaluated again from its beginning, with the answers received
-//! so far.
+//! The interpreter is pure. [`GraphInterpreter::next`] runs nodes until it needs something from outside; the next call
+//! passes the result. Its position is the [`GraphState`], so after a crash the same state needs the same things again.
+//! A condition is evaluated again from its beginning, with the answers received so far.
 //!
-//! An advance is also cut after [`MAX_NODES_PER_ADVANCE`] nodes, or when its [`AdvanceFuel`] is used up, even in the middle of a
-//! node. A graph that loops thus leaves time for others, and its progress becomes durable.
+//! An advance is also cut after [`MAX_NODES_PER_ADVANCE`] nodes, or when its [`AdvanceFuel`] is used up, even in the
+//! middle of a node. A graph that loops thus leaves time for others, and its progress becomes durable.
 
 use std::sync::Arc;
 
@@ -338,9 +337,7 @@ impl GraphInterpreter<'_> {
     }
 }
 
-// A walk that stops at an operation, apart from its graph, until the result is there.
-
-/// A walk that needs an operation, apart from its graph.
+/// A walk that has stopped at an operation, apart from its graph until the result is there.
 #[derive(Debug)]
 pub struct SuspendedWalk {
     around: GraphEnvironment,
@@ -409,10 +406,6 @@ impl<'graph> GraphInterpreter<'graph> {
 }
 
 // Leaves a node for another node, or for an ending.
-//
-// The history and the checkpoints, where a graph reads them.
-//
-// Both may be large, so they are part of what expressions see only in graphs that name them.
 
 impl GraphInterpreter<'_> {
     /// Moves to another node. The error of this one is stored in `computed.last_error` for the nodes after it.
@@ -472,6 +465,10 @@ impl GraphInterpreter<'_> {
         ))
     }
 }
+
+// The history and the checkpoints, where a graph reads them.
+//
+// Both may be large, so they are part of what expressions see only in graphs that name them.
 
 /// The field that the executed nodes are appended to.
 const HISTORY: &str = "history";

@@ -1,6 +1,4 @@
-//! The keys of a graph's mappings: for messages and for editors.
-//!
-//! The table of all mistakes in graphs. `raymond check --help` prints it.
+//! The keys of a graph's mappings, for messages and for editors, and the table of all mistakes in graphs.
 
 use serde_json::{Value, json};
 
@@ -343,7 +341,7 @@ fn context() -> Value {
     json!({ "anyOf": [{ "type": "object" }, placeholder()] })
 }
 
-/// The meaning of each code.
+/// The table of all mistakes in graphs: the meaning of each code. `raymond check --help` prints it.
 pub const CODES: [(&str, &str); 33] = [
     ("WF001", "the file cannot be read, is not YAML, or is too large"),
     ("WF002", "a key is given twice"),

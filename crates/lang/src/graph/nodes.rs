@@ -1,4 +1,4 @@
-//! Reads the nodes of a graph, and its endings.
+//! Reads the nodes of a graph, its endings, and options that are made of a list in the state.
 
 use raymond_model::json_mistake::ValuePath;
 
@@ -190,8 +190,8 @@ impl GraphReader<'_> {
         }
     }
 
-    /// Warns of the prompts in a node, at any depth, that look like commands and are sent as text, or cannot be commands.
-    /// A kind of agent is named before its prompt.
+    /// Warns of the prompts in a node, at any depth, that look like commands and are sent as text, or cannot be
+    /// commands. A kind of agent is named before its prompt.
     fn command_prompts(&mut self, node: &YamlValue, switch: Option<bool>) {
         match &node.value {
             YamlContent::List(items) => {

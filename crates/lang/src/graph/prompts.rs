@@ -1,4 +1,4 @@
-//! Reads questions to a person: the options, and the response to each.
+//! Reads questions to a person, and checks the paths of files in a graph.
 
 use std::collections::BTreeMap;
 
@@ -16,6 +16,8 @@ use crate::diagnostic::quoted;
 use crate::expression::ValueTemplate;
 use crate::source::SourcePlace;
 use crate::yaml::{YamlContent, YamlEntry, YamlValue};
+
+// Questions to a person: the options, and the response to each.
 
 /// The response to any option that is made of an element of a list.
 pub(super) const SELECTED: &str = "selected";

@@ -1,6 +1,4 @@
-//! The state of reading a graph, and methods that read its mappings.
-//!
-//! Formats a table as text with aligned columns.
+//! The state of reading a graph, and methods that read its mappings and the parameters in them.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -236,7 +234,7 @@ impl GraphReader<'_> {
     }
 }
 
-/// Returns a table as text.
+/// Returns a table as text with aligned columns.
 ///
 /// # Errors
 /// A message about wrong headers or rows.
@@ -325,7 +323,8 @@ impl<'t> GivenParameters<'t> {
         self.node(name).and_then(YamlValue::text).map_or("", |text| &text.text)
     }
 
-    /// Returns the parameter that names the subject of an operation, as it is written, with the test that goes before it.
+    /// Returns the parameter that names the subject of an operation, as it is written, with the test that goes before
+    /// it.
     pub(super) fn subject(&self) -> String {
         let text = |node: &&YamlValue| match node.json() {
             Value::String(text) => text,
@@ -595,7 +594,7 @@ impl GraphReader<'_> {
 }
 
 impl GraphReader<'_> {
-    /// Reads comments that stand instead of an expression, as the task of a Claude Code turn.
+    /// Reads comments that stand instead of an expression, as the task of a Claude Code turn that gives the value.
     pub(super) fn prose(&mut self, node: &YamlValue, text: &YamlScalar) -> Option<ValueTemplate> {
         let message = "this is prose, not an expression, so raymond asks Claude Code for the value; write an \
                        expression, or use `spawn_agent` to make that explicit";

@@ -273,8 +273,8 @@ impl VariableUses {
         }
     }
 
-    /// Returns the part of a command's result that a path reads, if there is no such part. Of a name that something else
-    /// may write, too, nothing is known.
+    /// Returns the part of a command's result that a path reads, if there is no such part. Of a name that something
+    /// else may write, too, nothing is known.
     fn no_part_of_command<'path>(&self, path: &'path str) -> Option<&'path str> {
         let (name, rest) = split(path.strip_prefix("computed.").unwrap_or(path));
         let is_open = self.any_computed

@@ -1,13 +1,8 @@
-//! The schema of an answer, in JSON Schema draft-07.
+//! The schema of an answer, in JSON Schema draft-07, and the answers that the rules of a state cover.
 //!
-//! Claude Code refuses to start with a schema that has keywords of a later draft, or meaningless ones, so these
-//! are refused here with a place. References lead only into the schema itself: nothing is fetched. Answers that
-//! Claude Code accepts are checked once more, because not every version checks everything.
-//!
-//! JSON in the order in which it is written.
-//!
-//! A model fills in the fields of a schema in their order. A schema in which the reasons come before the judgement
-//! must reach the model in this order.
+//! Claude Code refuses to start with a schema that has keywords of a later draft, or meaningless ones, so these are
+//! refused here with a place. References lead only into the schema itself: nothing is fetched. Answers that Claude Code
+//! accepts are checked once more, because not every version checks everything.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -303,7 +298,10 @@ fn at(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!("at {path}: ") }
 }
 
-/// A JSON value whose objects keep the order of their keys.
+/// A JSON value whose objects keep the order in which their keys are written.
+///
+/// A model fills in the fields of a schema in their order. A schema in which the reasons come before the judgement must
+/// reach the model in this order.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OrderedJson {
     /// `null`

@@ -1,4 +1,4 @@
-//! Reads the commands of a program.
+//! Reads `run`, the instructions of a state, and the actions among them.
 
 use raymond_model::id::{Folder, StateKind, StateName};
 

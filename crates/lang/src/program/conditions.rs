@@ -1,4 +1,4 @@
-//! Reads conditions, and the instructions that block until one holds.
+//! Reads conditions and the instructions that block until one holds, and finds conditions that can never hold.
 
 use raymond_model::time::{Timestamp, millis};
 use regex::{Regex, RegexBuilder};

@@ -331,8 +331,8 @@ impl<'environment> ProgramInterpreter<'environment> {
 //
 // A retry begins at the last record before the failure. So such a result is recorded before anything after it fails.
 
-/// Returns the record of a result alone, before what failed after it. A retry begins there, and does not repeat what the
-/// result is of.
+/// Returns the record of a result alone, before what failed after it. A retry begins there, and does not repeat what
+/// the result is of.
 fn record_of_result(
     environment: &ProgramEnvironment<'_>,
     result: ActivityResult,

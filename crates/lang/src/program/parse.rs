@@ -1,10 +1,6 @@
-//! Reads the text of a program: pest parses it, and the functions below convert the result to forms.
+//! Reads the text of a program into forms: fixes its lexical mistakes, and keeps the place of each form.
 //!
-//! The text of a program after its lexical mistakes are fixed, and the places of its parts in the original.
-//!
-//! The forms of a program, each with its place: lists, and the forms in them.
-//!
-//! Finds the places of a text's bytes quickly, even in long lines.
+//! pest parses the fixed text, and the functions below convert the result to forms.
 
 use std::collections::BTreeSet;
 use std::ops::Range;
@@ -100,6 +96,8 @@ fn string(text: &str) -> String {
     read + rest
 }
 
+// Finds the places of a text's bytes quickly, even in long lines.
+
 /// The bytes between two points with precomputed character counts.
 const STRIDE_BYTES: usize = 256;
 
@@ -144,7 +142,8 @@ fn beginnings(bytes: &[u8]) -> usize {
     bytes.iter().filter(|byte| **byte & 0xc0 != 0x80).count()
 }
 
-/// A text that the parser can read.
+/// The text of a program after its lexical mistakes are fixed, so that the parser can read it, and the places of its
+/// parts in the original.
 pub(super) struct RecoveredText {
     pub(super) fixed: String,
     /// The byte offsets of the added brackets.
@@ -159,6 +158,8 @@ impl RecoveredText {
         at - self.added.partition_point(|added| *added < at)
     }
 }
+
+// The forms of a program: lists, and the forms in them.
 
 /// A form and its place.
 #[derive(Debug, Clone)]
@@ -261,15 +262,8 @@ impl Form {
 //
 // It finds all of them, and fixes them so that the parser can read the rest.
 //
-// A fix does not change the length of the text, except for added brackets, so places stay the same. The
-// pass also limits the nesting of lists and comments that the parser meets.
-//
-// Finds the brackets that have no partner.
-//
-// Counting alone blames the outermost list for a missing bracket, and the last bracket for one too many.
-// If the count is wrong, the indentation is used: the first token of a line is in the lists that begin
-// further left, and in no other. A text whose brackets match may be indented in any way. If the
-// indentation gives more mistakes than the count, the count is used.
+// A fix does not change the length of the text, except for added brackets, so places stay the same. The pass also
+// limits the nesting of lists and comments that the parser meets.
 
 /// The longest text of a program, in bytes: it is kept in the state of each run.
 const MAX_PROGRAM_BYTES: usize = 256 * 1024;
@@ -548,6 +542,13 @@ fn no_word(word: &str) -> (&'static str, String) {
         }
     }
 }
+
+// Finds the brackets that have no partner.
+//
+// Counting alone blames the outermost list for a missing bracket, and the last bracket for one too many. If the count
+// is wrong, the indentation is used: the first token of a line is in the lists that begin further left, and in no
+// other. A text whose brackets match may be indented in any way. If the indentation gives more mistakes than the count,
+// the count is used.
 
 /// The largest nesting depth of lists.
 pub(super) const MAX_DEPTH: usize = 64;

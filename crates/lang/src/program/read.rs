@@ -1,8 +1,4 @@
 //! Reads a program from the text of its file, or reports everything that is wrong with it.
-//!
-//! Checks the programs that a program starts, as far as their files are known.
-//!
-//! They need values, and have to publish the state that the program waits for.
 
 use std::collections::BTreeSet;
 
@@ -143,6 +139,10 @@ fn read_workflow(reader: &mut ProgramReader<'_>, mut forms: Vec<Form>) -> Option
     reader.unbound();
     workflow
 }
+
+// Checks the programs that a program starts, as far as their files are known.
+//
+// They need values, and have to publish the state that the program waits for.
 
 /// Returns the program of a file from its path and its text; `None` if it has errors.
 pub(super) type ProgramFileReader = fn(&str, &str, &dyn WorkflowSource) -> Option<Program>;

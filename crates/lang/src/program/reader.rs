@@ -1,6 +1,4 @@
-//! The state of reading a program: it reads forms, and resolves the names of states, roles and facts.
-//!
-//! The fields and verdicts of answers that a program reads, and the check of the fields: `(response review :field verdict)`.
+//! The state of reading a program: it reads forms and keywords, and resolves the names of states, roles and facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -238,6 +236,9 @@ impl<'a> ProgramReader<'a> {
         found
     }
 }
+
+// The fields and verdicts of answers that a program reads, and the check of the fields: `(response review :field
+// verdict)`.
 
 /// A field of an answer that a program reads.
 pub(super) struct AnswerField {

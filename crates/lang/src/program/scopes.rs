@@ -1,7 +1,8 @@
 //! The names in `for-each`: each element has its own requests, and values that are taken under a name.
 //!
-//! A request `look` that is sent in the body is `look/ELEMENT` for each element. In the body, `look` means the element's
-//! own request; elsewhere it means all of them. A value that is taken `:as test` is `@test/ELEMENT` elsewhere.
+//! A request `look` that is sent in the body is `look/ELEMENT` for each element. In the body, `look` means the
+//! element's own request; elsewhere it means all of them. A value that is taken `:as test` is `@test/ELEMENT`
+//! elsewhere.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -110,8 +110,8 @@ pub fn beginning(
     report.entry(given, &manifest).ok_or(report.diagnostics)
 }
 
-/// Returns the problems, before a run begins, of the states that policies lead to: those that will fail when they
-/// are reached. `by_text` also has the states that only texts name; frontmatter that has no effect is warned of there, too.
+/// Returns the problems, before a run begins, of the states that policies lead to: those that will fail when they are
+/// reached. `by_text` also has the states that only texts name; frontmatter that has no effect is warned of there, too.
 pub(super) fn check_reachable(
     workflow_map: &WorkflowMap,
     by_text: &WorkflowMap,

@@ -1,4 +1,4 @@
-//! A prompt file taken apart: the frontmatter, if there is one, and the prompt itself.
+//! A prompt file taken apart: the frontmatter, if there is one, and the prompt with its quotations and file names.
 
 use std::ops::Range;
 
@@ -91,8 +91,8 @@ pub(crate) fn split(text: &str) -> Result<(String, &str, u64), yaml::Error> {
 // A prompt may begin with any words and a colon. Keys therefore count only if a line such as `---` ends them, or if
 // all of them are keys of frontmatter with values that these can have.
 
-/// Returns the warning about frontmatter that a prompt begins with, and its place. `body_line` is the line of the file that
-/// the prompt begins at.
+/// Returns the warning about frontmatter that a prompt begins with, and its place. `body_line` is the line of the file
+/// that the prompt begins at.
 pub(super) fn find(body: &str, body_line: u64) -> Option<(String, SourcePlace)> {
     let is_before = |line: &&str| {
         let is_title = line.starts_with('#') || line.starts_with("<!--");
@@ -167,8 +167,6 @@ fn is_known(key: &&str) -> bool {
 // The parts of a markdown text that quote: code blocks, inline code and comments.
 //
 // Agents write what a prompt shows them, but a tag in a quotation may as well explain how tags are written.
-//
-// The files that a prompt's text mentions: names with the ending of a state, outside of its tags.
 
 /// The quoted parts of a text, in their order.
 #[derive(Debug, Default)]
@@ -318,6 +316,8 @@ fn closing_ticks(text: &str, length: usize) -> Option<usize> {
     }
     None
 }
+
+// The files that a prompt's text mentions: names with the ending of a state, outside its tags.
 
 /// Returns the names in a text that a state could have, each once.
 pub(super) fn names(text: &str, tags: &[Range<usize>]) -> Vec<StateName> {

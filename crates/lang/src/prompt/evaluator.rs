@@ -1,4 +1,4 @@
-//! The evaluator of a state: a second check of a requested transition, before it is taken.
+//! The evaluator of a state, which checks a requested transition before it is taken; and the entries of policies.
 //!
 //! ```yaml
 //! evaluator: { pattern: "(?i)tests? fail", then: { tag: goto, target: FIX.md } }
@@ -270,11 +270,6 @@ fn overruled(
 }
 
 // The entries of a policy: each a transition, with the places of the files that it names.
-//
-// Fills the placeholders in the entries of a policy, and in those of an evaluator's pattern, when the prompt is asked.
-//
-// The directory of a fork is left as it is: its placeholders are filled for each new agent. An inserted value gives the
-// agent no choice that the entry does not give: a space before it keeps an empty text, and `any`, from meaning any.
 
 /// An entry of a policy, as written.
 #[derive(Debug, Clone, Default)]

@@ -1,9 +1,7 @@
 //! The YAML at the head of a prompt: which transitions the state allows, which model it takes.
 //!
-//! Anything unknown is an error with a place, because a misspelt policy that is silently
-//! ignored would allow everything.
-//!
-//! A state may be named without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
+//! Anything unknown is an error with a place, because a misspelt policy that is silently ignored would allow
+//! everything.
 
 use raymond_model::agent::AgentOptions;
 use raymond_model::id::{Folder, ScopePath, StateKind, StateName};
@@ -259,6 +257,8 @@ fn force_implicit(
 fn place(written: Option<&PlacedValue<String>>) -> Option<SourcePlace> {
     written.map(|written| written.at)
 }
+
+// A state may be named without an ending: `REVIEW` is the one file of `REVIEW.md`, `REVIEW.yaml`, … that exists.
 
 /// Returns the states that a name without an ending fits.
 pub fn candidates(name: &StateName, source: &dyn WorkflowSource) -> Vec<StateName> {

@@ -17,8 +17,8 @@ pub struct ImpliedPolicy {
 }
 
 impl ImpliedPolicy {
-    /// Returns the policies of all states that have none and whose text shows only whole tags. A policy that would refuse one
-    /// of these tags is not implied, nor is a single way on: it would be taken without its tag.
+    /// Returns the policies of all states that have none and whose text shows only whole tags. A policy that would
+    /// refuse one of these tags is not implied, nor is a single way on: it would be taken without its tag.
     pub fn all(map: &WorkflowMap) -> Vec<Self> {
         let of = |(state, prompt): (&StateName, &FolderPrompt)| {
             let implied = Self { state: state.clone(), entries: entries(prompt)? };

@@ -158,8 +158,6 @@ pub(super) fn take_outputs(
 }
 
 // The state that a folder begins with, if its manifest names none.
-//
-// The terms that a state gives: the options of an agent that begins there, and the budget of a call that leads there.
 
 /// The names of a first prompt or script. A folder with several of them does not say which one comes first.
 pub const STARTS: [&str; 4] = [manifest::FIRST_STATE, "1_START.md", "START.sh", "1_START.sh"];

@@ -134,8 +134,9 @@ fn interpreter(name: &StateName, text: &str) -> Option<Vec<String>> {
     Some(vec![program.to_owned()])
 }
 
-/// Returns the reply of a script: the tag that ends its output, which may take several lines, and the forks
-/// before a fork or directly before a goto. Without such a tag it is the last line that is not blank. Texts to print count anywhere.
+/// Returns the reply of a script: the tag that ends its output, which may take several lines, and the forks before a
+/// fork or directly before a goto. Without such a tag it is the last line that is not blank. Texts to print count
+/// anywhere.
 pub fn reply(stdout: &str) -> String {
     let output = without_prints(stdout);
     let start = reply_start(output);

@@ -1,6 +1,4 @@
 //! The two questions a prompt folder answers: the prompt to ask in a state, and the meaning of a reply there.
-//!
-//! The state of an agent when its prompt is rendered, and the values of all placeholders.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -304,6 +302,11 @@ pub fn check(
     }
 }
 
+// Fills the placeholders in the entries of a policy, and in those of an evaluator's pattern, when the prompt is asked.
+//
+// The directory of a fork is left as it is: its placeholders are filled for each new agent. An inserted value gives the
+// agent no choice that the entry does not give: a space before it keeps an empty text, and `any`, from meaning any.
+
 /// Fills the entries. Returns the placeholders that nothing fills, with their lines.
 pub(super) fn fill(
     frontmatter: &mut Frontmatter,
@@ -335,6 +338,8 @@ pub(super) fn fill_entry(entry: &mut Transition, values: &Variables) -> Vec<Stri
     });
     unknown
 }
+
+// The state of an agent when its prompt is rendered, and the values of all placeholders.
 
 /// The placeholders that the runtime fills itself; no variable can take their names.
 pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
@@ -397,6 +402,8 @@ impl PromptContext {
     }
 }
 
+// The terms that a state gives: the options of an agent that begins there, and the budget of a call that leads there.
+
 /// Returns the options of an agent that begins in a state. A state that cannot be used gives default options: the
 /// agent that starts there fails by itself, with the reason.
 pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOptions {
@@ -444,8 +451,6 @@ pub fn agent_options_at(
         }
     }
 }
-
-// Files that lie beside prompts and are none.
 
 /// Markdown that lies beside prompts and is for others.
 const FOR_OTHERS: [&str; 4] = ["README.md", "CLAUDE.md", "AGENTS.md", "SKILL.md"];

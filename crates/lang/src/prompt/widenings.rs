@@ -1,9 +1,4 @@
-//! Finds the options of a workflow that ask for more than a starter allowed, before it is started.
-//!
-//! It surveys the states that policies can lead to, before any of them costs money.
-//!
-//! With `--no-check`, raymond reports their errors as warnings: a workflow may write a state's file before it enters
-//! that state.
+//! Finds options that ask for more than a starter allowed, and problems of the states, before a workflow starts.
 
 use crate::diagnostic::Diagnostic;
 use crate::graph;
@@ -109,6 +104,11 @@ pub fn in_program(
     });
     found.collect()
 }
+
+// Surveys the states that policies can lead to, before any of them costs money.
+//
+// With `--no-check`, raymond reports their errors as warnings: a workflow may write a state's file before it enters
+// that state.
 
 /// The maximum number of states examined.
 pub const MAX_SURVEYED_STATES: usize = 1000;

@@ -1,7 +1,7 @@
 //! The map of a folder: its states from the first one on, and the ways from each to the next.
 //!
-//! Builds it without running anything. A state with a policy takes the ways listed there. A state without one may go anywhere;
-//! only its text gives hints: the tags in it, and the names of other states.
+//! It is built without running anything. A state with a policy takes the ways listed there. A state without one may go
+//! anywhere; only its text gives hints: the tags in it, and the names of other states.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -316,10 +316,6 @@ impl FolderState {
 }
 
 // A prompt taken apart: its head, the tags that its text shows, and the ways on.
-//
-// The text of a script, as far as the tags in it can be told without running it.
-//
-// Such an analysis is not certain: a script may print other tags, and may never print those that its text has.
 
 /// A prompt as far as it can be read.
 #[derive(Debug)]
@@ -619,6 +615,10 @@ impl ShownTag {
     }
 }
 
+// The text of a script, as far as the tags in it can be told without running it.
+//
+// Such an analysis is not certain: a script may print other tags, and may never print those that its text has.
+
 /// The characters of computed names: the script computes a name that contains any of them.
 const COMPUTED: [char; 12] = ['$', '{', '}', '%', '+', '"', '\'', '`', '\\', '(', ' ', '#'];
 
@@ -654,8 +654,8 @@ fn place(text: &str, place: SourcePlace) -> SourcePlace {
     SourcePlace { line, column: own }
 }
 
-/// Returns what a shell makes of the tag at a place, if that is not the tag: it stands within double quotes, and a quote
-/// in its open tag, which is not escaped, ends them; or it is a word of `echo` or `printf` without quotes.
+/// Returns what a shell makes of the tag at a place, if that is not the tag: it stands within double quotes, and a
+/// quote in its open tag, which is not escaped, ends them; or it is a word of `echo` or `printf` without quotes.
 fn misread_by_shell(text: &str, place: SourcePlace) -> Option<&'static str> {
     let index = usize::try_from(place.line.saturating_sub(1)).unwrap_or(usize::MAX);
     let line = text.lines().nth(index).unwrap_or_default();

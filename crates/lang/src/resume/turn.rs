@@ -341,7 +341,8 @@ fn with_answer(
     Err(Box::new(judged(rules, reply, judgement.into())))
 }
 
-/// Returns the outcome of a reply that has been judged. A hook that kept the turn from ending is named with what is wrong.
+/// Returns the outcome of a reply that has been judged. A hook that kept the turn from ending is named with what is
+/// wrong.
 pub(super) fn judged(
     rules: TurnRules,
     reply: &TurnReply,

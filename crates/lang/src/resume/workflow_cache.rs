@@ -84,8 +84,8 @@ impl WorkflowCache {
         loaded.map_err(|why| TurnFailure::new(FailureCause::Workflow, why))
     }
 
-    /// Returns the facts that the programs of a run can match at their positions. `files` are the files of the folder of
-    /// each.
+    /// Returns the facts that the programs of a run can match at their positions. `files` are the files of the folder
+    /// of each.
     pub fn selected_facts<E>(
         &self,
         run: &Run,

@@ -1,8 +1,6 @@
 //! Reads a tree into a type, so that each mistake has its place and words for people.
 //!
 //! A number or a boolean is a text where the type wants one, just as it is written.
-//!
-//! A value with its place in the file, for types that are read from a tree.
 
 use std::marker::PhantomData;
 use std::{fmt, slice};
@@ -245,7 +243,7 @@ impl<'tree> MapAccess<'tree> for MapEntries<'tree> {
     }
 }
 
-/// The line, the column and the value, as [`PlacedValue`](super::placed::PlacedValue) reads them.
+/// The line, the column and the value, as [`PlacedValue`] reads them.
 struct PlacedParts<'tree> {
     node: &'tree YamlValue,
     next: u8,
@@ -275,7 +273,7 @@ impl<'tree> SeqAccess<'tree> for PlacedParts<'tree> {
 /// The name that asks the reader of a tree for the place as well.
 pub(super) const PLACED: &str = "raymond::PlacedValue";
 
-/// A value and its place.
+/// A value with its place in the file, for types that are read from a tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PlacedValue<T> {
     pub value: T,

@@ -7,8 +7,6 @@
 //! that a few lines cannot become a tree that fills the memory.
 //!
 //! The meaning of a text is that of the core schema of YAML 1.2. It has no merge keys: `<<` is an ordinary key.
-//!
-//! Reads plain scalars by the core schema of YAML 1.2, and finds the place of a character in a scalar.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -297,6 +295,8 @@ impl<'text> YamlBuilder<'text> {
         }
     }
 }
+
+// Reads plain scalars by the core schema of YAML 1.2, and finds the place of a character in a scalar.
 
 /// Reads a plain scalar; `None` if it is a text. `yes` and `no` are texts, and so are numbers that JSON
 /// cannot hold.

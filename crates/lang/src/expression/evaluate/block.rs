@@ -1,4 +1,6 @@
-//! Executes the body of a function with braces, on its own variables, which end with the call.
+//! Executes functions with braces on their own variables, and methods of lists that take a function.
+//!
+//! The variables of a function end with its call.
 
 use std::borrow::Cow;
 

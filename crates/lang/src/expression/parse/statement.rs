@@ -1,6 +1,4 @@
-//! Reads the body of a function with braces.
-//!
-//! Reads a parameter of a function, or the target of a declaration: a name, or names within a list or a map.
+//! Reads the body of a function with braces, the parameters of functions, and the targets of declarations.
 
 use crate::expression::ast::{
     ArgumentNode, ArithmeticOperator, ChangeTarget, EntryNode, ExpressionNode, LambdaParameter,
@@ -306,7 +304,8 @@ fn only(piece: RulePair<'_>, rule: Rule) -> Option<RulePair<'_>> {
     inside.next().is_none().then_some(one)
 }
 
-/// Reads a parameter, and adds its names in the order in which they are bound.
+/// Reads a parameter of a function, or the target of a declaration: a name, or names within a list or a map. Adds the
+/// names in the order in which they are bound.
 pub(super) fn parameter(
     piece: RulePair<'_>,
     names: &mut Vec<String>,

@@ -1,4 +1,6 @@
-//! Carries out consequences in order; the first that fails ends the list.
+//! Carries out consequences in order, and fills the parameters of their operations.
+//!
+//! The first consequence that fails ends the list.
 
 use std::sync::Arc;
 

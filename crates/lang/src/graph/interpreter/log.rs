@@ -1,8 +1,6 @@
-//! The log that a graph keeps, and the file that it is written to; keywords in a text.
+//! The log that a graph keeps, the file that it is written to, and keywords in a text.
 //!
 //! The log is at `computed.log`, or where `init_log` stores it; `computed.log_stored_at` has the keys of that place.
-//!
-//! The text of a log's file, as YAML or JSON, with the keys in the order in which a log grows.
 
 use std::fmt::Write as _;
 
@@ -211,6 +209,8 @@ pub(super) fn formatted(time: &str, format: Option<&str>) -> String {
     }
     made
 }
+
+// The text of a log's file, as YAML or JSON, with the keys in the order in which a log grows.
 
 /// The keys of a log in their order; others follow by name.
 const ORDER: [&str; 24] = [

@@ -1,4 +1,4 @@
-//! Executes the kinds of nodes.
+//! Executes the kinds of nodes, and checks preconditions.
 
 use raymond_model::advance::AdvanceNext;
 use raymond_model::graph_execution::{GraphStateChange, WaitResult};
@@ -343,8 +343,8 @@ impl GraphInterpreter<'_> {
     }
 }
 
-/// Returns whether a path may lead nowhere: that of a flag that was never set, or of a part of an answer, which is either
-/// a text or a selection.
+/// Returns whether a path may lead nowhere: that of a flag that was never set, or of a part of an answer, which is
+/// either a text or a selection.
 fn may_be_missing(path: &ValuePath) -> bool {
     let own = path.without("state");
     let segments = own.as_ref().unwrap_or(path).segments();

@@ -1,7 +1,4 @@
-//! Starts agents that work at the same time, and takes in their results when the join is settled.
-//!
-//! Each start is a separate record, and so is the wait. The cursor has the ids of the agents that were started, so
-//! after a crash the next agent is started, and none is started twice.
+//! Starts agents that work at the same time and takes in their results, makes requests to others, and ends a graph.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -30,6 +27,11 @@ use crate::graph::contract;
 use crate::replies::branch_key;
 use crate::yaml::tree::YamlFileKind;
 use crate::yaml::{YamlContent, tree};
+
+// Starts agents that work at the same time, and takes in their results when the join is settled.
+//
+// Each start is a separate record, and so is the wait. The cursor has the ids of the agents that were started, so after
+// a crash the next agent is started, and none is started twice.
 
 /// The number of agents whose failures are named.
 const MAX_NAMED: usize = 8;

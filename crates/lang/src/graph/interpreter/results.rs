@@ -1,4 +1,6 @@
-//! The results of actions: texts for people, checksums, and what agents and pages give.
+//! The results of actions, the paths and names that a graph reads and writes, and the options of questions.
+//!
+//! Results are texts for people, checksums, and what agents and pages give.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;

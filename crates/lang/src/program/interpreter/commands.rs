@@ -1,4 +1,6 @@
-//! Carries out `run`: the command is an activity, and its output is taken under a name.
+//! Carries out `run` and `user-input`, and publishes an execution and its state as facts.
+//!
+//! The command of a `run` is an activity, and its output is taken under a name.
 
 use std::collections::BTreeMap;
 
@@ -230,8 +232,8 @@ impl<'environment> ProgramInterpreter<'environment> {
 
 // Publishes an execution and its state as facts, for programs of other runs: `(metadata (publish-state true))`.
 //
-// The execution is asserted once, before its first state. The state is asserted before its first instruction, and before
-// the end. So the end itself waits in the position until the fact holds.
+// The execution is asserted once, before its first state. The state is asserted before its first instruction, and
+// before the end. So the end itself waits in the position until the fact holds.
 
 /// The label of the facts that tell the programs that are defined.
 pub const DEFINITION_LABEL: &str = "workflow/definition";
@@ -267,7 +269,8 @@ impl ProgramInterpreter<'_> {
         Err(ProgramSuspension::Then(self.next_of_activity()))
     }
 
-    /// Makes the fact due that says in which state the program is, if a retry has it continue after a published failure.
+    /// Makes the fact due that says in which state the program is, if a retry has it continue after a published
+    /// failure.
     pub(super) fn publish_again(&mut self) -> Result<(), ProgramSuspension> {
         if self.position.published.as_deref() != Some(FAILED) {
             return Ok(());
@@ -292,8 +295,8 @@ impl ProgramInterpreter<'_> {
         }
     }
 
-    /// Returns the last state of the run that a signal is about, if that has ended: nothing changes it while the program
-    /// waits.
+    /// Returns the last state of the run that a signal is about, if that has ended: nothing changes it while the
+    /// program waits.
     pub(super) fn last_state(&self, label: &str, key: Option<&TextExpression>) -> Option<Fact> {
         let key = key.filter(|_| label == STATE_LABEL)?;
         let key = self.now(key).ok()??;

@@ -1,4 +1,6 @@
-//! Formats conditions for people, as in the program but with their values.
+//! Formats conditions for people, and selects the facts that a program can match at its position.
+//!
+//! A condition is formatted as in the program, but with its values.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -137,7 +139,8 @@ fn atom(value: &str) -> String {
 // missed.
 
 impl Program {
-    /// Returns the facts that every execution in a run can match: those whose keys and payloads are known before it begins.
+    /// Returns the facts that every execution in a run can match: those whose keys and payloads are known before it
+    /// begins.
     pub(super) fn facts_of_run(&self, run: &RunId) -> FactSelection {
         let known = |expression: &TextExpression| {
             known_before_execution(expression, run.as_str()).map(Some)

@@ -1,11 +1,4 @@
-//! The checks that workflows can end: calls return, forks have a bound, agents come to a result.
-//!
-//! The checks allow for the unknown: a state without a policy may give a result, and so may a graph or a missing file.
-//! Therefore each problem is real no matter what the agents answer. If the texts show no result for a call, that is
-//! only a warning, because a state without a policy may give a result that its text does not mention.
-//!
-//! A check of one folder assumes that a state of another folder may do anything. A check of all folders knows what it
-//! does.
+//! The checks that workflows can end, and the checks of the ways from state to state.
 
 use std::collections::BTreeSet;
 
@@ -22,6 +15,15 @@ use crate::prompt::workflow_map::{
 };
 use crate::prompt::{evaluator, frontmatter};
 use crate::source::SourcePlace;
+
+// The checks that workflows can end: calls return, forks have a bound, agents come to a result.
+//
+// The checks allow for the unknown: a state without a policy may give a result, and so may a graph or a missing file.
+// Therefore each problem is real no matter what the agents answer. If the texts show no result for a call, that is only
+// a warning, because a state without a policy may give a result that its text does not mention.
+//
+// A check of one folder assumes that a state of another folder may do anything. A check of all folders knows what it
+// does.
 
 /// A set of states.
 type StateSet<'a> = BTreeSet<&'a StateName>;

@@ -1,6 +1,4 @@
-//! Checks the options of turns.
-//!
-//! It finds missing files, probably misspelt models, and permissions that a starter has to grant.
+//! Checks the options of turns, placeholders that nothing fills, budgets, joins, and forks.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,6 +23,8 @@ use crate::prompt::workflow_map::{FolderPrompt, FolderState, TransitionOrigin, W
 use crate::source::SourcePlace;
 use crate::turn_options::{OptionFault, OptionPlaces, embed_files, model_hint, tool_name_hints};
 use crate::{fork_plan, manifest, template};
+
+// Checks the options of turns: missing files, probably misspelt models, and permissions that a starter has to grant.
 
 impl FolderDiagnostics<'_> {
     /// Reports the mistakes in the options of the prompts, and of evaluators.
@@ -182,7 +182,8 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    /// Reports `{{input}}` in a state that only questions or returns lead to: there it still is what the agent began with.
+    /// Reports `{{input}}` in a state that only questions or returns lead to: there it still is what the agent began
+    /// with.
     fn input_instead(
         &mut self,
         name: &StateName,
@@ -452,10 +453,6 @@ fn is_allowed(prompt: &FolderPrompt, transition: &Transition) -> bool {
 }
 
 // The checks of joins that cannot be met: no agent was forked before, or fewer than the join waits for.
-//
-// The checks of a state's forks: it may fork at all, and its lists can be used.
-//
-// Only a list that stands in the tag itself is known. A list in a file is read when it is forked.
 
 impl FolderDiagnostics<'_> {
     /// Reports joins that wait for no agent, or for too many.
@@ -504,6 +501,10 @@ fn forked_at_most(workflow_map: &WorkflowMap) -> Option<usize> {
 fn may_fork_many(prompt: &FolderPrompt) -> bool {
     prompt.frontmatter.policy.many_forks
 }
+
+// The checks of a state's forks: it may fork at all, and its lists can be used.
+//
+// Only a list that stands in the tag itself is known. A list in a file is read when it is forked.
 
 impl FolderDiagnostics<'_> {
     /// Reports the problems of all states' forks; `most` is the folder's limit of forked agents per reply.

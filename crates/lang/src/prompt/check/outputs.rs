@@ -1,7 +1,4 @@
-//! Checks outputs.
-//!
-//! It finds wrong schemas, rules with names that a schema does not have, answers that lead nowhere, and fields of an
-//! answer that no output has.
+//! Checks the outputs of states, and the script of replies.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,6 +16,9 @@ use crate::prompt::workflow_map::{FolderPrompt, FolderState, WorkflowMap};
 use crate::replies;
 use crate::replies::{ScriptedReplies, branch_key};
 use crate::source::{Error, SourcePlace, WorkflowSource};
+
+// The checks of outputs: wrong schemas, rules with names that a schema does not have, answers that lead nowhere, and
+// fields of an answer that no output has.
 
 /// The states whose answers a state may be given as `{{result}}`.
 #[derive(Debug, Clone, Default)]

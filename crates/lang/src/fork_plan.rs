@@ -1,4 +1,4 @@
-//! The plan of a fork: which children it creates, in which groups, and how many there may be; and its lists.
+//! The plan of a fork: which children it creates, in which groups, and how many there may be, from its lists.
 //!
 //! Lists, directories and commits are looked up by the caller, tag by tag.
 

@@ -1,20 +1,4 @@
 //! Plug-ins, the user's `config.yaml`, and the supervision block: how each is written, and how it is read.
-//!
-//! Programs are plug-ins, as they stand in a workflow's manifest and on the command line:
-//!
-//! ```yaml
-//! plugins:
-//!   - python3 ./budget.py 0.50
-//!   - name: gate
-//!     command: [./gate, --strict]   # or one text
-//!     required: true                # the run pauses when it has failed
-//!     deadline: 5s                  # how long raymond waits for an answer
-//!     restart: transient            # as in `supervision`, with its defaults
-//!     max_restarts: 3/10m
-//!     backoff: { min: 1s, max: 5m }
-//! ```
-//!
-//! A command that is one text is split into [words](super::shell_words).
 
 use std::fmt;
 
@@ -33,6 +17,22 @@ use super::yaml;
 use super::yaml::tree::YamlFileKind;
 use super::yaml::{Error, PlacedValue, YamlErrors, value};
 use crate::keys::unknown_keys;
+
+// Programs as plug-ins, as they stand in a workflow's manifest and on the command line.
+//
+// ```yaml
+// plugins:
+//   - python3 ./budget.py 0.50
+//   - name: gate
+//     command: [./gate, --strict]   # or one text
+//     required: true                # the run pauses when it has failed
+//     deadline: 5s                  # how long raymond waits for an answer
+//     restart: transient            # as in `supervision`, with its defaults
+//     max_restarts: 3/10m
+//     backoff: { min: 1s, max: 5m }
+// ```
+//
+// A command that is one text is split into words by `shell_words`.
 
 /// A plug-in entry of the manifest.
 #[derive(Debug)]

@@ -209,7 +209,7 @@ fn of_unreadable_graph(text: &str) -> Vec<PrivilegeRequest> {
     found.into_iter().filter_map(request).collect()
 }
 
-/// Returns the privileges that the operations in the nodes of a graph ask for.
+/// Returns the privileges that the operations of a graph ask for, in its nodes and before it begins.
 fn graph_operations(graph: &Graph) -> Vec<PrivilegeRequest> {
     let mut requests = Vec::new();
     let mut add = |node: Option<&str>, work: &OperationTemplate| {

@@ -1,4 +1,4 @@
-//! Finds the transition tags, near misses of them, and the texts to print in a reply, in linear time on any input.
+//! Finds the transition tags in a reply, in linear time on any input; also near misses of tags, and texts to print.
 //!
 //! memchr runs to the next `<`, and the open tag is read alone, on a slice that ends at the following `<` and is
 //! capped: a grammar over whole replies would be slow on prose and quadratic on unclosed tags. A body that is a

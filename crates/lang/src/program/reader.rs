@@ -237,8 +237,8 @@ impl<'a> ProgramReader<'a> {
     }
 }
 
-// The fields and verdicts of answers that a program reads, and the check of the fields: `(response review :field
-// verdict)`.
+// The fields and verdicts of answers that a program reads, and the check of the fields:
+// `(response review :field verdict)`.
 
 /// A field of an answer that a program reads.
 pub(super) struct AnswerField {

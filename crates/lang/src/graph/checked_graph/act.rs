@@ -1,4 +1,4 @@
-//! Consequences.
+//! The consequences of a checked graph: what each does, and the kinds of log entries.
 
 use super::{OperationTemplate, ParallelAgents, ReferenceNode};
 use crate::expression::{Expression, ValueTemplate};

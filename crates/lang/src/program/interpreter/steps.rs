@@ -1,4 +1,4 @@
-//! Carries out the instructions, one at a time, and `start-workflow`; and moves in the program.
+//! Carries out the instructions one at a time, `start-workflow` among them, and moves in the program.
 
 use std::sync::Arc;
 

@@ -1,4 +1,4 @@
-//! Evaluates expressions.
+//! Evaluates the expressions of a program that runs, or says why a value is missing.
 
 use std::fmt::Write as _;
 

@@ -420,7 +420,7 @@ fn found(text: &str, pattern: &RegexPattern, fuel: &mut Fuel) -> Result<Value, E
     Ok(if all.is_empty() { Value::Null } else { Value::Array(all) })
 }
 
-/// Replaces all matches in the text, or the first, for `replaceAll` and `replace`. The replacement may have
+/// Carries out `replace` and `replaceAll`: replaces the first match in the text, or all. The replacement may have
 /// JavaScript's `$1`, `$<name>`, `$&` and `$$` in it.
 fn replace(
     text: &str,

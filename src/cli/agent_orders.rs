@@ -1,4 +1,4 @@
-//! Orders to single agents of a run: `raymond tell`, `hold`, `release`, and `stop --agent`.
+//! Orders to a run and its agents: `raymond tell`, `hold`, `release` and `stop`; and `raymond signal`, for facts.
 //!
 //! raymond writes each order to the run's inbox first, so that it is not lost. The raymond that holds the run takes it,
 //! or else the next raymond that resumes the run.
@@ -491,7 +491,7 @@ fn source() -> String {
     run.unwrap_or_else(|| "signal".to_owned())
 }
 
-/// The facts that somebody looks at.
+/// The facts that programs look at, for a hint about a fact that none of them does.
 #[derive(Default)]
 struct SoughtByPrograms {
     /// Those of unfinished runs.

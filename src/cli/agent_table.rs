@@ -1,4 +1,4 @@
-//! The agents of a run as rows for people: each in its own, or a family of many in one.
+//! The agents of a run as rows for people, each alone or a family of many in one; and the status of live agents.
 
 use std::cell::OnceCell;
 use std::cmp::Reverse;

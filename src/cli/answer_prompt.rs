@@ -1,4 +1,4 @@
-//! Asks the person at the terminal what the run's agents ask, one question after another.
+//! Asks the person at the terminal what the run's agents ask, one question after another, and reads the keys typed.
 //!
 //! It is a plug-in like others: it receives the questions and the answers of all sources, and puts each typed
 //! answer into the run's inbox, as `raymond answer` does. Answers have one way in, and one place decides which was

@@ -1,6 +1,4 @@
 //! The lines about what has come for a run since it stopped: answers and orders in its inbox, and facts.
-//!
-//! The facts that programs look at, for a hint about a fact that none of them does.
 
 use super::exit::Error;
 use crate::domain::fact::{Fact, FactChange};
@@ -40,8 +38,8 @@ pub(super) fn arrived(root: &RunsRoot, view: &RunView) -> Result<String, Error> 
     Ok(lines.into_iter().map(|line| line + "\n").collect())
 }
 
-/// Returns what has come for a stopped run, and how it is resumed, in short; `None` if nothing has, or if that cannot be
-/// read.
+/// Returns what has come for a stopped run, and how it is resumed, in short; `None` if nothing has, or if that cannot
+/// be read.
 pub(super) fn in_short(root: &RunsRoot, view: &RunView) -> Option<String> {
     let Arrivals { facts, has_answer, has_order, .. } = found(root, view).ok()?;
     // If the run waits for something else, report that reason rather than an order to one agent.

@@ -1,7 +1,7 @@
-//! Resumes a run in another process that outlives this one and its terminal.
+//! Resumes a run in another process that outlives this one and its terminal, or supervises it in this process.
 //!
-//! That process runs in its own session, without a terminal: closing the terminal sends it no SIGHUP, and none of its
-//! children can ask for a password there. The process leaves the starter's session itself, as its first step. The
+//! The other process runs in its own session, without a terminal: closing the terminal sends it no SIGHUP, and none of
+//! its children can ask for a password there. The process leaves the starter's session itself, as its first step. The
 //! starter waits for that by reading from a pipe, which is the child's standard input, until the child has detached or
 //! ended. The session does not show whether the child has detached: in a container, the session's leader may have no
 //! process id there.
@@ -74,8 +74,8 @@ pub fn resume_detached(
     start_detached(root, &root.run(id).output(), &resuming(id, further), &[])
 }
 
-/// Starts a command that supervises a run in the background, and waits until it holds the run. Its output goes to the run's
-/// `output.log`.
+/// Starts a command that supervises a run in the background, and waits until it holds the run. Its output goes to the
+/// run's `output.log`.
 ///
 /// # Errors
 /// [`Error::Usage`] with what the command says if it ends before.
@@ -92,8 +92,8 @@ pub(super) fn in_background(root: &RunsRoot, id: &RunId, words: &[OsString]) -> 
     Ok(())
 }
 
-/// Starts a command that makes a run and supervises it in the background, and waits until it holds the run. Its output goes
-/// to a file beside the runs until there is the run, whose `output.log` it becomes.
+/// Starts a command that makes a run and supervises it in the background, and waits until it holds the run. Its output
+/// goes to a file beside the runs until there is the run, whose `output.log` it becomes.
 ///
 /// # Errors
 /// As [`in_background`].
@@ -129,8 +129,8 @@ fn resuming(id: &RunId, further: &[OsString]) -> Vec<OsString> {
     [&["resume".into(), id.as_str().into()], further].concat()
 }
 
-/// Starts a raymond that takes a run of an engine over; `variables` name the engine. It is a child of this process until one
-/// of them ends.
+/// Starts a raymond that takes a run of an engine over; `variables` name the engine. It is a child of this process
+/// until one of them ends.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -294,8 +294,6 @@ fn waiting(root: &RunsRoot, id: &RunId, error: std::io::Error) -> Error {
 }
 
 // A run in this process, with someone watching who may want it to end.
-//
-// Prepares telemetry if it is wanted. An error in it never stops a run.
 
 /// Supervises a run until it has ended or is stopped, and returns its exit code.
 ///
@@ -440,6 +438,8 @@ async fn print_patiently(text: String, interrupts: &mut InterruptReceiver) -> Re
         _ = interrupts.recv() => Ok(()),
     }
 }
+
+// Prepares telemetry if it is wanted. An error in it never stops a run.
 
 /// Returns the plug-in that exports a run's telemetry, if `--otlp` or the environment asks for it.
 pub(super) fn exporter(option: Option<&str>, prepared: &PreparedRun) -> Option<TelemetryPlugin> {

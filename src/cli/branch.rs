@@ -1,4 +1,6 @@
-//! `raymond branch` and `raymond rewind`: a run that shares the records of another, and continues differently.
+//! `raymond branch`, `rewind`, `retry` and `recover`: branches of a run, failed agents, and runs that can be resumed.
+//!
+//! A branch is a run that shares the records of another, and continues differently.
 
 use serde::Serialize;
 use serde_json::{Value, json};

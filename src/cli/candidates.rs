@@ -1,6 +1,6 @@
-//! The candidates of completions: runs, agents of the run on the line, and defined programs.
+//! The candidates of completions (runs, agents, programs), and the search for the directory of all runs (`--dir`).
 //!
-//! A directory or a run that cannot be read has no candidates.
+//! Completions offer the agents of the run on the line. A directory or a run that cannot be read has no candidates.
 
 use std::ffi::OsStr;
 use std::os::unix::fs::MetadataExt;

@@ -1,6 +1,6 @@
-//! `raymond check`: reports all errors of a workflow, without running it.
+//! `raymond check`, `graph` and `rules`: the errors of a workflow, its drawing, and the rules from a run's approvals.
 //!
-//! The workflow that a command inspects without running it: a folder, a prompt of it, a graph, or a program.
+//! `raymond check` reports all errors of a workflow, without running it.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -200,7 +200,7 @@ fn closing(title: &str, files: usize, counts: SeverityCounts) -> String {
     }
 }
 
-/// The workflow that is inspected.
+/// The workflow that a command inspects without running it: a folder, a prompt of it, a graph, or a program.
 pub(super) struct InspectedWorkflow {
     /// Its folder, displayed as it was given.
     pub(super) scope: WorkflowDir,

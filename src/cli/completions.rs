@@ -1,9 +1,7 @@
-//! `raymond completions`: the script that makes a shell ask this program for completions, and the answers to it.
+//! `raymond completions`: a shell's completion script, and the answers to it; and `raymond man`: the manual pages.
 //!
-//! The shell calls the program with `COMPLETE=SHELL`, and with the words of the line behind `--`. The
-//! candidates are looked up then.
-//!
-//! `raymond man`: the manual pages, one for each command.
+//! The shell calls the program with `COMPLETE=SHELL`, and with the words of the line behind `--`. The candidates are
+//! looked up then.
 
 use std::ffi::OsString;
 use std::io;
@@ -56,6 +54,8 @@ pub(super) fn print_script(shell: clap_complete::Shell) -> Result<CliExitCode, E
     output::print_exactly(&String::from_utf8_lossy(&script))
 }
 
+// `raymond man`: the manual pages, one for each command.
+
 /// Runs `raymond man`.
 ///
 /// # Errors
@@ -86,7 +86,8 @@ fn write_pages(command: &Command, dir: &Path) -> io::Result<()> {
     below.into_iter().try_for_each(|below| write_pages(below, dir))
 }
 
-/// Returns the text of a page, with the values of options and the mark of repeatable arguments in its synopsis, and its notes under their usual heading.
+/// Returns the text of a page, with the values of options and the mark of repeatable arguments in its synopsis, and its
+/// notes under their usual heading.
 fn text_of(command: &Command, page: &Man) -> io::Result<String> {
     let mut text = Vec::new();
     page.render(&mut text)?;

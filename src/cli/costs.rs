@@ -138,8 +138,6 @@ impl CostReport<'_> {
 }
 
 // The tables of `raymond costs`: what was spent by state, model and agent, in a wide form and a narrow one. Pure.
-//
-// The rows of agents: each in its own, or those of a fan-out in one, the most expensive first. Pure.
 
 /// The lines of one kind: of states, models or agents.
 struct CostPart {
@@ -230,6 +228,8 @@ fn cells_of(row: &AgentCostRow, whole: Usd, form: CostTableForm) -> Vec<String> 
     }
     cells
 }
+
+// The rows of agents: each in its own, or those of a fan-out in one, the most expensive first. Pure.
 
 /// The number of agents from which fan-outs are folded.
 const MIN_FOLDED_AGENTS: usize = 20;

@@ -1,4 +1,4 @@
-//! The destinations of warnings, diagnostics and everything else that this process writes to stderr.
+//! The destinations of everything that this process writes to stderr: warnings, diagnostics, messages for people.
 //!
 //! - By default they go to stderr: `warning: … (agent main, state A.md)`, by way of the terminal, so that a live
 //!   view stays whole.

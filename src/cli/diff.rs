@@ -125,7 +125,8 @@ impl<'found> FirstDifference<'found> {
     }
 }
 
-/// Returns the text of the second run with those lines of the first that differ from its own only in the ids of the runs.
+/// Returns the text of the second run with those lines of the first that differ from its own only in the ids of the
+/// runs.
 fn with_ids_of(runs: &RunPair<ComparedRun>, a: &str, b: &str) -> String {
     let lines = a.split_inclusive('\n').map(|line| (runs.a.without_ids(line), line));
     let lines: HashMap<String, &str> = lines.collect();
@@ -221,7 +222,8 @@ const MAX_ENTRIES: usize = 12;
 /// The most bytes of a way that are shown.
 const MAX_WAY_BYTES: usize = 300;
 
-/// The most bytes of each of two texts that are shown beside each other, and those before the place in which they differ.
+/// The most bytes of each of two texts that are shown beside each other, and those before the place in which they
+/// differ.
 const MAX_SIDE_BYTES: usize = 160;
 const BEFORE_DIFFERENCE: usize = 40;
 

@@ -139,8 +139,8 @@ fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Err
 const WITH_WORDS: [&str; 10] =
     ["answer", "attach", "edit", "hold", "log", "release", "retry", "show", "stop", "tell"];
 
-/// Replaces `--last` with the id of the most recent run, if the command may have words after it. If a run is named, too,
-/// the words stay as they are, and the grammar refuses them.
+/// Replaces `--last` with the id of the most recent run, if the command may have words after it. If a run is named,
+/// too, the words stay as they are, and the grammar refuses them.
 fn with_last_run(mut arguments: Vec<OsString>, first: usize) -> Vec<OsString> {
     let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let words: Vec<&str> = arguments[..end].iter().filter_map(|word| word.to_str()).collect();

@@ -108,8 +108,9 @@ fn with_short_help(command: Command, above: &str) -> Command {
     })
 }
 
-/// Returns the arguments for the grammar if they ask for the help of a command: that command and `--help`, or `-h` for the
-/// short help of one with many options. `first` is the place of the first argument that is not the option for colours.
+/// Returns the arguments for the grammar if they ask for the help of a command: that command and `--help`, or `-h` for
+/// the short help of one with many options. `first` is the place of the first argument that is not the option for
+/// colours.
 pub(super) fn help_request(
     grammar: &Command,
     arguments: Vec<OsString>,

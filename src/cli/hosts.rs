@@ -1,6 +1,4 @@
-//! `raymond hosts`: the hosts of an engine, and what people decide about them.
-//!
-//! The hosts that a command waits for with a shared run: it says which of them are silent.
+//! `raymond hosts`: the hosts of an engine, and what people decide about them; and the report of silent hosts.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -172,6 +170,8 @@ fn document(host: &RegisteredHost, agents: &AgentsAtHosts) -> Value {
         "claude": host.report.claude,
     })
 }
+
+// The hosts that a command waits for with a shared run: it says which of them are silent.
 
 /// The time between two looks at the hosts.
 const LOOK_INTERVAL: Duration = Duration::from_millis(500);

@@ -1,4 +1,4 @@
-//! `raymond list`: all runs, a line each, the newest first.
+//! `raymond list`: all runs, a line each, the newest first; and `raymond pending`: all that waits for a person.
 
 use std::io::{IsTerminal, stdout};
 use std::path::Path;

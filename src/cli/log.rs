@@ -1,6 +1,4 @@
-//! `raymond log`: the records of a run or an agent, as they are written if asked to.
-//!
-//! The wait for another raymond that takes a shared run over, after its supervisor has vanished.
+//! `raymond log`: the records of a run or an agent, optionally as they are written; and the wait for a takeover.
 
 use std::path::Path;
 use std::time::{Duration, Instant};
@@ -125,6 +123,8 @@ fn text(line: &str, args: &LogArgs, steps: &Path) -> Result<Option<String>, Reco
     let line = output::fitted(&line.painted(console::colors_enabled()));
     Ok(Some(line.trim_end().to_owned()))
 }
+
+// The wait for another raymond that takes a shared run over, after its supervisor has vanished.
 
 /// The time within which a worker that takes runs has taken one over.
 const TAKEOVER_TIMEOUT: Duration = Duration::from_secs(20);

@@ -1,9 +1,7 @@
-//! `--on-event`: a user's command that is called when the run needs a person or has ended.
+//! `--on-event`: a user's command that is called when the run needs a person or has ended; and a count of turn times.
 //!
-//! It is given on the command line alone, neither kept with the run nor read from the workflow's manifest: the
+//! The command is given on the command line alone, neither kept with the run nor read from the workflow's manifest: the
 //! user decides each time which further programs run on their machine.
-//!
-//! The times of a run's turns, counted as they end. To read them again at the end of a long run takes seconds.
 
 use std::ffi::OsString;
 use std::pin::Pin;
@@ -121,6 +119,8 @@ impl NotificationSink for HookSink {
     }
 }
 
+// The times of a run's turns, counted as they end. To read them again at the end of a long run takes seconds.
+
 /// The counted times, to be summed up at the end.
 #[derive(Debug, Default, Clone)]
 pub(super) struct CountedTimes(Arc<Mutex<TimesCount>>);
@@ -133,8 +133,8 @@ struct TimesCount {
 }
 
 impl CountedTimes {
-    /// Returns the plug-in that counts the times of a run, and where it counts them. `None` if turns have ended before: it would
-    /// not see those.
+    /// Returns the plug-in that counts the times of a run, and where it counts them. `None` if turns have ended before:
+    /// it would not see those.
     pub(super) fn of_new_run(run: &Run) -> Option<(TurnTimesPlugin, Self)> {
         // The first record tells that the run was started.
         (run.seq <= 1).then(|| {

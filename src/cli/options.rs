@@ -1,8 +1,4 @@
 //! The options of a run that can be given at its start and at each resume, and their values.
-//!
-//! Values of options that are given by their names, with the help for each.
-//!
-//! Options for programs as plug-ins, and the notices about those that a workflow asks for.
 
 use std::ffi::OsString;
 
@@ -319,6 +315,8 @@ fn backoff(text: &str) -> Result<(u64, u64), String> {
     }
 }
 
+// Values of options that are given by their names, with the help for each.
+
 /// A value that is given by its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedValue<T>(pub T);
@@ -371,6 +369,8 @@ named_values! {
         End: "each agent fails before its next turn",
     }
 }
+
+// Options for programs as plug-ins, and the notices about those that a workflow asks for.
 
 /// The programs that run as plug-ins.
 #[derive(Debug, Clone, Default, Args)]

@@ -23,8 +23,8 @@ use crate::store::view::load_view;
 /// The variable of the proof that a run is a case's, and the purpose of the proof.
 const TEST: &str = "RAYMOND_TEST";
 
-/// Returns the agent in whose turn this command was given; `None` for a person. It is found once, because the parents of
-/// this process may end.
+/// Returns the agent in whose turn this command was given; `None` for a person. It is found once, because the parents
+/// of this process may end.
 pub(super) fn acting_agent() -> Option<ActingAgent> {
     static ACTING: OnceLock<Option<ActingAgent>> = OnceLock::new();
     let find = || {
@@ -61,8 +61,8 @@ pub(super) fn trust_origin(consent: &ConsentArgs) -> Option<TrustOrigin> {
     acting_agent().is_none().then_some(origin)
 }
 
-/// Returns the act of a person that a command is, as the end of "the agent may not"; `None` for a command that agents may
-/// give, too. `run`, `start` and `resume` may be either: see [`must_resume`].
+/// Returns the act of a person that a command is, as the end of "the agent may not"; `None` for a command that agents
+/// may give, too. `run`, `start` and `resume` may be either: see [`must_resume`].
 fn act_of(command: &CliCommand) -> Option<&'static str> {
     let unless = |is_harmless: bool, act: &'static str| (!is_harmless).then_some(act);
     match command {
@@ -122,8 +122,8 @@ fn act_of(command: &CliCommand) -> Option<&'static str> {
     }
 }
 
-/// Refuses a command that only a person may give. Trust holds for all future runs, so no process below a raymond counts as
-/// a person's there, even if its agent is not known.
+/// Refuses a command that only a person may give. Trust holds for all future runs, so no process below a raymond counts
+/// as a person's there, even if its agent is not known.
 ///
 /// # Errors
 /// [`Error::NotAPerson`].
@@ -151,8 +151,8 @@ pub(super) fn must_act(what: &'static str) -> Result<(), Error> {
     Err(Error::NotAPerson { agent, what, advice })
 }
 
-/// Refuses to resume a run to an agent, except for a run that was made and has not begun, as `raymond start` leaves it to
-/// a process in the background, and for the case of a test, which `raymond test` kills and resumes.
+/// Refuses to resume a run to an agent, except for a run that was made and has not begun, as `raymond start` leaves it
+/// to a process in the background, and for the case of a test, which `raymond test` kills and resumes.
 ///
 /// # Errors
 /// [`Error::NotAPerson`].
@@ -164,8 +164,8 @@ pub(super) fn must_resume(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
     must_act("resume a run")
 }
 
-/// Returns the variable with which `raymond test` proves that the runs of a directory are its own. The key is that of the
-/// case: an agent can neither make the proof nor use it for another directory.
+/// Returns the variable with which `raymond test` proves that the runs of a directory are its own. The key is that of
+/// the case: an agent can neither make the proof nor use it for another directory.
 pub(super) fn proof_of_test(state: &UserState, runs: &Path) -> Option<(OsString, OsString)> {
     let proof = state.key().ok()?.proof(TEST, runs.as_os_str().as_encoded_bytes());
     Some((TEST.into(), proof.into()))

@@ -1,6 +1,4 @@
-//! `raymond run` and `raymond resume`: a run in the foreground, new or resumed.
-//!
-//! Asks the person at the terminal before something runs that they have not confirmed.
+//! `raymond run`, `resume` and `start`: a run in the foreground or background, new or resumed; and `run --dry-run`.
 
 use std::collections::BTreeSet;
 use std::ffi::OsString;
@@ -222,6 +220,8 @@ fn sweep(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
     });
     Ok(())
 }
+
+// Asks the person at the terminal before something runs that they have not confirmed.
 
 /// The most questions before a run: about the run, and about the folder whose files it uses.
 const MAX_QUESTIONS: usize = 2;

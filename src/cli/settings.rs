@@ -1,6 +1,6 @@
-//! A run's settings from options: all of them for a new run, the given ones for a resumed one.
+//! A run's settings and early answers from its options; and the run that a command is about, found and opened.
 //!
-//! Answers that are given ahead of time: by `--answer` and in the file of `--answers`, kept with the run.
+//! A new run takes all settings from the options, a resumed one those that are given.
 
 use std::io::{IsTerminal, stderr, stdin};
 use std::path::{Path, PathBuf};
@@ -335,6 +335,8 @@ fn program(given: &str) -> String {
         .unwrap_or_else(|| given.to_owned())
 }
 
+// Answers that are given ahead of time: by `--answer` and in the file of `--answers`, kept with the run.
+
 /// Adds the answers that are given now to the earlier ones.
 ///
 /// # Errors
@@ -389,8 +391,6 @@ pub fn placed(error: runtime::Error, given: &QuestionArgs) -> Error {
 }
 
 // The run that a command is about: by its id, by the beginning of one, as the last, or by asking at the terminal.
-//
-// A run that this process is to supervise, opened: on this machine, or taken over from an engine.
 
 /// The most runs that an error or a question lists.
 const MAX_CANDIDATES: usize = 10;
@@ -482,6 +482,8 @@ fn ask(root: &RunsRoot, runs: &[(RunId, Timestamp)]) -> Result<RunId, Error> {
         None => find(root, &RunId::parse(answer)?),
     }
 }
+
+// A run that this process is to supervise, opened: on this machine, or taken over from an engine.
 
 /// The place that a run is opened from.
 #[derive(Debug)]

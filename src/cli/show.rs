@@ -440,9 +440,7 @@ impl AgentDetails<'_> {
     }
 }
 
-// The texts of turns that ran at other hosts, for `raymond show`.
-//
-// The sessions of an agent's turns that can be resumed.
+// The texts of turns that ran at other hosts, and the sessions of an agent's turns that can be resumed.
 
 /// The texts of turns that ran at other hosts, or why their hosts did not give them.
 #[derive(Debug, Default)]

@@ -1,6 +1,4 @@
-//! `raymond status`: the status of a run and of its agents.
-//!
-//! The processes that run on after a raymond was killed, and what a resume does with each.
+//! `raymond status`: the status of a run and of its agents, and the processes that a killed raymond has left.
 
 use std::path::Path;
 
@@ -189,6 +187,8 @@ fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<TableCell> {
         TableCell::of(tone, &summary),
     ]
 }
+
+// The processes that run on after a raymond was killed, and what a resume does with each.
 
 /// Returns a note about processes that run on after a raymond was killed; empty if there are none.
 pub(super) fn left_running(root: &RunsRoot, view: &RunView) -> String {

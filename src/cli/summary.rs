@@ -1,4 +1,4 @@
-//! The summary of a run that has ended or is stopped.
+//! The summary of a run that has ended or is stopped: its outcome, and its agents one by one or by state.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::IsTerminal;

@@ -1,4 +1,6 @@
-//! Tables with colours for stdout: columns of equal width, and lines that are broken between words on a terminal.
+//! Tables with colours for stdout, and the words for spans of time and for the status of a run.
+//!
+//! Columns have equal width, and lines are broken between words on a terminal.
 
 use console::measure_text_width;
 

@@ -145,8 +145,8 @@ fn read_cases(args: &TestArgs) -> Result<Option<Vec<LoadedCase>>, Error> {
     Ok(Some(loaded))
 }
 
-/// Runs all cases, and prints a line for each in their order, as soon as those before have ended; returns them. `None` if an
-/// interrupt came first.
+/// Runs all cases, and prints a line for each in their order, as soon as those before have ended; returns them. `None`
+/// if an interrupt came first.
 async fn run_all(
     session: &Rc<TestSession>,
     cases: Vec<LoadedCase>,

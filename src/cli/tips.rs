@@ -17,8 +17,8 @@ const BY_CASES: &str =
 const MAX_TURNS: &str =
     "max_turns is a key of a prompt or of raymond.yaml; or write -- --max-turns N";
 
-/// Options of other programs or of other commands: the commands that lack them (none: any), their names, and the tip. A tip
-/// that begins with an option is for the commands that have it.
+/// Options of other programs or of other commands: the commands that lack them (none: any), their names, and the tip. A
+/// tip that begins with an option is for the commands that have it.
 const FOREIGN_OPTIONS: [(&str, &str, &str); 15] = [
     ("rewind", "--at --step", "--to SEQ names the record to rewind to"),
     ("branch", "--input", "`branch` takes --var KEY=VALUE; an --input is fixed at the start"),

@@ -1,7 +1,7 @@
 //! `raymond top`: the activity of every agent of a run, on a screen that stays calm with ten thousand.
 //!
 //! It reads only the journal and the transcripts, so it works beside a live run and on a run that is not locked. Pure
-//! functions make the content (`rows`, `text`), and a key changes the screen's data (`keys`). Only this module and the
+//! functions make the rows and texts, and the effect of a key on the screen's data. Only the loop of the screen and the
 //! watcher of the run have side effects.
 
 use std::collections::HashSet;
@@ -453,7 +453,7 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
 
 // The rows of the tree in `raymond top`.
 //
-// Stuck and busy agents come first; many alike share a row, folded by [`fold`](crate::domain::tree).
+// Stuck and busy agents come first; many alike share a row, folded by `fold` of `domain::tree`.
 //
 // A row holds only places in the list of agents. Its text is made when it is drawn.
 

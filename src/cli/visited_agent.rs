@@ -1,4 +1,6 @@
-//! An agent that is held while a person works on it: nothing of it begins meanwhile, and afterwards it goes on.
+//! `raymond attach` and `raymond edit`: an agent that is held while a person works on it.
+//!
+//! Nothing of the agent begins meanwhile, and afterwards it goes on.
 
 use std::ffi::OsString;
 use std::io::{IsTerminal, stdin, stdout};
@@ -123,8 +125,8 @@ impl<'a> VisitedAgent<'a> {
     /// Returns its run, and itself, once no turn of it runs.
     ///
     /// # Errors
-    /// [`Error`] if it ends meanwhile, if it is at no prompt, or if its turn is not recorded because nobody executes its
-    /// run.
+    /// [`Error`] if it ends meanwhile, if it is at no prompt, or if its turn is not recorded because nobody executes
+    /// its run.
     pub(super) fn at_rest(&self) -> Result<(Run, Agent), Error> {
         let (steps, mut has_told) = (self.dir().steps(), false);
         loop {
@@ -181,8 +183,8 @@ impl<'a> VisitedAgent<'a> {
         Ok(())
     }
 
-    /// Gives it an order, and waits until the raymond that executes its run has taken it. `has_effect` tells whether the
-    /// agent is as ordered.
+    /// Gives it an order, and waits until the raymond that executes its run has taken it. `has_effect` tells whether
+    /// the agent is as ordered.
     ///
     /// # Errors
     /// [`Error`] if the order cannot be left.
@@ -251,7 +253,8 @@ impl<'a> VisitedAgent<'a> {
 /// Runs `raymond attach`.
 ///
 /// # Errors
-/// [`Error`] if the agent has no session that can be opened, if it has gone on meanwhile, or if an agent gives the order.
+/// [`Error`] if the agent has no session that can be opened, if it has gone on meanwhile, or if an agent gives the
+/// order.
 pub(super) fn attach(args: &VisitArgs) -> Result<CliExitCode, Error> {
     VisitedAgent::check_lives(&args.dir, &args.run, &args.agent)?;
     if !stdin().is_terminal() || !stdout().is_terminal() {
@@ -402,7 +405,8 @@ fn with_draft_named(draft: &Path, error: Error) -> Error {
     error
 }
 
-/// Returns the person's editor, and the program for a file. Its words are those of a shell, as other programs read them.
+/// Returns the person's editor, and the program for a file. Its words are those of a shell, as other programs read
+/// them.
 fn editor(file: &Path) -> Result<(OsString, ForegroundProgram), Error> {
     let named = |name| std::env::var_os(name).filter(|value| !value.is_empty());
     let named = ["VISUAL", "EDITOR"].into_iter().find_map(named);

@@ -1,4 +1,4 @@
-//! The runner that answers the prompts of a run: Claude Code, a script, or a cassette.
+//! The runner that answers the prompts of a run (Claude Code, a script or a cassette), and sessions that are attached.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -34,8 +34,8 @@ use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
 use crate::store::workflow::WorkflowDir;
 
-/// Builds the runner for a run's settings; the files of its turns go into `steps`. A cassette that answers only the first
-/// part of the run stands before the runner of the rest.
+/// Builds the runner for a run's settings; the files of its turns go into `steps`. A cassette that answers only the
+/// first part of the run stands before the runner of the rest.
 ///
 /// # Errors
 /// [`Error`] if there is no such program, no script, or no cassette, or if the journal of the run cannot be read.
@@ -139,7 +139,8 @@ pub(super) fn no_claude(program: &str) -> Error {
 
 // The interactive Claude Code that a person opens in the session of an agent.
 //
-// It runs in a branch of the session, so that the agent can go on without it if nothing is said, or if it cannot be recorded.
+// It runs in a branch of the session, so that the agent can go on without it if nothing is said, or if it cannot be
+// recorded.
 
 /// An interactive process that is to be started.
 #[derive(Debug, PartialEq, Eq)]

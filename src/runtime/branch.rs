@@ -1,11 +1,7 @@
 //! Makes a run that shares the records of another up to a place, and continues differently.
 //!
-//! The other run may be live: only its durable records are shared, and it is not changed. The workflow's files are those
-//! it was started with, with the named ones as they are now.
-//!
-//! The wishes for a branch.
-//!
-//! The worktrees of a branch's agents: each begins with the last snapshot that the run had of it where it branched off.
+//! The other run may be live: only its durable records are shared, and it is not changed. The workflow's files are
+//! those it was started with, with the named ones as they are now.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -180,10 +176,6 @@ fn hidden_changes(
 }
 
 // A branch before anything of it is made: its workflow, its first record, and the checks that it can begin.
-//
-// Checks that Claude Code still has the sessions that a branch continues.
-//
-// Looks up which sessions Claude Code still has on this machine.
 
 /// The workflow of a branch.
 pub(super) struct BranchWorkflow {
@@ -377,6 +369,8 @@ pub fn edited_state(file: &str) -> Option<(Option<Folder>, StateName)> {
     Some((folder, state))
 }
 
+// The sessions that a branch continues: Claude Code has to have them on this machine.
+
 /// Checks that Claude Code still has the sessions that the branch copies.
 pub(super) fn check_sessions(run: &Run, settings: &Settings) -> Result<(), Error> {
     let sessions = copied_sessions(run).map(|(_, session)| session.clone());
@@ -429,6 +423,8 @@ pub fn missing(
     }
 }
 
+// The worktrees of a branch's agents: each begins with the last snapshot that the run had of it where it branched off.
+
 /// Checks that the worktrees of a branch's live agents can begin with their snapshots.
 ///
 /// # Errors
@@ -450,8 +446,8 @@ pub(super) fn check_snapshots(root: &RunsRoot, run: &Run) -> Result<(), Error> {
 }
 
 /// Has refs of a branch keep the snapshots that its worktrees begin with, also if the other run is removed before they
-/// are made, and gives agents that have ended their git branches under the new run's id. Making a worktree does the former,
-/// too, so a failure is not one of the branch.
+/// are made, and gives agents that have ended their git branches under the new run's id. Making a worktree does the
+/// former, too, so a failure is not one of the branch.
 pub(super) fn keep_snapshots(root: &RunsRoot, run: &Run) {
     if run.worktrees.is_empty() {
         return;

@@ -1,11 +1,7 @@
-//! Refuses a new run whose workflow has errors, before it costs anything.
+//! Refuses a new run whose workflow has errors, before it costs anything; and warns of missing programs.
 //!
 //! An error of `raymond check` is certain to fail once an agent comes there, so one anywhere the first state leads to
 //! stops the run. Files that nothing leads to stop none.
-//!
-//! The errors of `raymond check` in the files that a first state leads to.
-//!
-//! The errors of a workflow that was not started because of them.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -84,8 +80,8 @@ pub fn stray_manifest(folder: &Path) -> Option<Diagnostic> {
     })
 }
 
-/// Refuses a workflow that has an error in what its first state leads to. Returns the warnings about scripted replies or
-/// about names of models, whichever answer the run.
+/// Refuses a workflow that has an error in what its first state leads to. Returns the warnings about scripted replies
+/// or about names of models, whichever answer the run.
 ///
 /// # Errors
 /// [`WorkflowErrors`] with all of them, [`Error::Io`] if the workspace cannot be opened.
@@ -104,8 +100,8 @@ pub(super) fn refuse_errors(
     refuse_errors_from(scope, entry, RefusalScope::Workflow, settings, vocabulary)
 }
 
-/// Refuses the files of a workflow if one has an error that agents come to from these states, each in a folder below the
-/// root of their run.
+/// Refuses the files of a workflow if one has an error that agents come to from these states, each in a folder below
+/// the root of their run.
 ///
 /// # Errors
 /// [`WorkflowErrors`] with those of the first such state, [`Error`] if a folder cannot be read.

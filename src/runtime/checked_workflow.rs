@@ -1,7 +1,7 @@
 //! A workflow that was read once, and checked: what a start, its plan, trust and a migration take.
 //!
-//! Read → check → needs → pins: its files are read into memory, and everything after that comes from there, so that what
-//! is pinned is what was checked. Problems are reported before there is a run, and no files are left.
+//! Read → check → needs → pins: its files are read into memory, and everything after that comes from there, so that
+//! what is pinned is what was checked. Problems are reported before there is a run, and no files are left.
 
 use std::collections::BTreeSet;
 use std::rc::Rc;
@@ -114,7 +114,8 @@ enum FirstStateKind {
 }
 
 impl CheckedWorkflow {
-    /// Reads a workflow and checks it as if it were trusted: its errors are reported before anyone is asked to trust it.
+    /// Reads a workflow and checks it as if it were trusted: its errors are reported before anyone is asked to trust
+    /// it.
     ///
     /// # Errors
     /// [`Error`] if no run could begin with it.
@@ -168,8 +169,8 @@ impl CheckedWorkflow {
         checked.into_iter().chain([plugins]).filter_map(Result::err).collect()
     }
 
-    /// Checks, before a turn is paid, that git can make the worktrees that agents may get. Returns what people should know
-    /// about them: without a repository it may still become one.
+    /// Checks, before a turn is paid, that git can make the worktrees that agents may get. Returns what people should
+    /// know about them: without a repository it may still become one.
     ///
     /// # Errors
     /// [`Error::NoWorktrees`].

@@ -12,7 +12,8 @@ use crate::store::inbox;
 /// The digits of the time in a name.
 const TIME_DIGITS: usize = 13;
 
-/// Returns a name that no other command has. Commands are taken in the order of their names, so it begins with the time.
+/// Returns a name that no other command has. Commands are taken in the order of their names, so it begins with the
+/// time.
 pub fn command_name() -> String {
     named_at(now())
 }
@@ -24,7 +25,8 @@ pub struct CommandNames {
 }
 
 impl CommandNames {
-    /// Returns names after those of the commands that lie in an inbox, also if the clock was set back since they were given.
+    /// Returns names after those of the commands that lie in an inbox, also if the clock was set back since they were
+    /// given.
     pub fn after(inbox: &Path, key: &ProofKey) -> Self {
         let waiting = inbox::list(inbox, Some(key)).unwrap_or_default();
         // What has no proof says nothing about the time.

@@ -150,7 +150,8 @@ impl ComparedRun {
 
 /// Reads the journal of a run.
 fn read(root: &RunsRoot, id: &RunId) -> Result<(ComparedRun, Vec<EndedTurn>), Error> {
-    // The marks need the run's settings, which its first record has, and the runs that it branched off, which later ones have.
+    // The marks need the run's settings, which its first record has, and the runs that it branched off, which later
+    // ones have.
     let marks = TraceMarks::of(root, &load_view(root, id)?.run)?;
     let traced = |text: &str| marks.traced(text);
     let (mut fold, mut turns) = (TraceFold::default(), EndedTurns::default());

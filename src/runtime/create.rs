@@ -1,12 +1,4 @@
-//! Makes a new run, after all checks that are possible beforehand.
-//!
-//! The request for a new run, besides its settings.
-//!
-//! The inputs that a workflow declares in its own `raymond.yaml`, for a run of that workflow.
-//!
-//! The outcome of a run.
-//!
-//! A run that is ready to be supervised: a new run, or an existing run.
+//! Makes a new run, after all checks that are possible beforehand; and the types of a prepared run and of its outcome.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -180,7 +172,7 @@ fn new_id(scope: &Path, entry: &StateName) -> RunId {
         .unwrap_or_else(|_| new_id(Path::new("run"), entry))
 }
 
-/// Gives a new run the defaults of the inputs that it leaves out.
+/// Gives a new run the defaults of the inputs that it leaves out. The workflow declares them in its own `raymond.yaml`.
 ///
 /// # Errors
 /// [`Error::Inputs`] if it leaves out a required input.
@@ -208,7 +200,7 @@ pub(super) fn fill(
     Err(Error::Inputs { path, missing })
 }
 
-/// A run that is ready to be supervised.
+/// A run that is ready to be supervised: a new run, or an existing run.
 #[derive(Debug)]
 pub struct PreparedRun {
     /// Its directory.

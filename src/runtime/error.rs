@@ -1,10 +1,4 @@
-//! The errors of beginning, resuming and recording a run.
-//!
-//! The reasons why a run cannot branch off another.
-//!
-//! The longer texts of errors: missing inputs, and folders that are not trusted. Pure.
-//!
-//! The errors of a person who works on an agent that is held.
+//! The errors of beginning, resuming, branching and recording a run, and of a person's work on an agent.
 
 use std::io;
 use std::path::PathBuf;
@@ -346,7 +340,7 @@ pub(super) fn doubt(trust: &FolderTrust) -> String {
     }
 }
 
-/// The reasons that a person cannot work on an agent.
+/// The reasons that a person cannot work on an agent that is held.
 #[derive(Debug, thiserror::Error)]
 pub enum VisitError {
     /// An agent has no pending prompt.

@@ -1,6 +1,6 @@
-//! The environment of a run's graphs: the workspace they change, and the types that are added to their language.
+//! The environment of a run's graphs and the executor of their activities; and the traits that start further runs.
 //!
-//! The checks of operations that need trust: what was trusted are the files as they were when the run began.
+//! The environment is the workspace that the graphs change, and the types that are added to their language.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -547,6 +547,8 @@ impl ActivityExecutor for LocalActivityExecutor {
     }
 }
 
+// The checks of operations that need trust: what was trusted are the files as they were when the run began.
+
 /// Refuses commands that name a file of the workflow which was changed since the run began.
 pub(super) fn check_named_files(scope: &WorkflowDir, commands: [&str; 2]) -> Result<(), String> {
     match commands.into_iter().find_map(|command| scope.changed_file_in(command)) {
@@ -575,6 +577,8 @@ pub(super) fn not_trusted(privilege: Privilege) -> String {
         privilege.meaning()
     )
 }
+
+// The seams to further runs: who starts a program as a separate run, and who executes it.
 
 /// Executes runs in separate processes.
 pub trait RunLauncher: Debug + Send + Sync {

@@ -1,4 +1,4 @@
-//! The plug-ins of a run: each on its own thread, with a bounded mailbox.
+//! The plug-ins of a run: each on its own thread, with a bounded mailbox; and the programs among them.
 //!
 //! The plug-ins of raymond itself share one thread. Every other plug-in has a separate thread, so a plug-in that blocks
 //! delays nothing else. A plug-in with a full mailbox misses records, and the run never waits for it. Mailboxes close

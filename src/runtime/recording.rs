@@ -1,4 +1,6 @@
-//! Records a run as a cassette: its turns with their prompts, answers, costs and changes of files, without secrets.
+//! Records a run as a cassette, without secrets; and reads the cassette that answers the prompts of a run.
+//!
+//! A cassette has the turns of the run with their prompts, answers, costs and changes of files.
 
 use std::collections::BTreeMap;
 use std::path::{Component, Path, PathBuf};

@@ -1,6 +1,4 @@
-//! The files of a run's root, with the folders beside it that explicit tags in them name.
-//!
-//! The differences between the files of a run and those of its workflow's folder, as texts for people.
+//! The files of a run's root, with the folders beside it that explicit tags in them name; and their differences.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -61,6 +59,8 @@ fn named_in(path: &str, content: &[u8], top: &WorkflowDir) -> Option<Vec<Folder>
     Some(folders.filter_map(|folder| folder.sibling()).collect())
 }
 
+// The differences between the files of a run and those of its workflow's folder, as texts for people.
+
 /// The longest difference that is shown of a file, in lines.
 const MAX_LINES: usize = 200;
 
@@ -87,7 +87,8 @@ pub(super) fn difference_of(
     Some(difference(path, *how, &text(before, path), after))
 }
 
-/// Returns a difference: the changed lines with some lines around them. Of files that only tests read, it is only named.
+/// Returns a difference: the changed lines with some lines around them. Of files that only tests read, it is only
+/// named.
 fn difference(path: &str, how: PinDifference, before: &str, after: &WorkflowCapture) -> String {
     let named = format!("{path}: {} since the run began", how.word());
     if is_test_path(path) {

@@ -1,8 +1,4 @@
-//! The facts that the programs of a stored run can match.
-//!
-//! Performs the activities of programs that change facts.
-//!
-//! The facts that tell of the programs of a branch, under its label.
+//! The facts of a run's programs: those that they can match, those of a branch's label, and those that they change.
 
 use std::path::Path;
 use std::rc::Rc;

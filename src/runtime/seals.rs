@@ -191,8 +191,8 @@ pub(super) struct FileMigration {
     pub(super) notes: Vec<String>,
 }
 
-/// Replaces the run's files by the workflow's current ones, which were read, if the person trusts them. `copy` is where the
-/// run keeps its own.
+/// Replaces the run's files by the workflow's current ones, which were read, if the person trusts them. `copy` is where
+/// the run keeps its own.
 ///
 /// # Errors
 /// [`Error`] if they cannot be read, or are not trusted.

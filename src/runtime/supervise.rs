@@ -1,4 +1,4 @@
-//! A prepared run and its plug-ins, under supervision until it has ended or holds still.
+//! A prepared run and its plug-ins, under supervision until it has ended or holds still; and pending prompts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -177,8 +177,8 @@ fn launch_parts(
     Ok(LaunchParts { hosts, facts, scope, runner, performer, marker })
 }
 
-/// Brings the facts of an engine up to date here, and has a thread keep them so: a program must not decide by what was true
-/// when this machine had the run before.
+/// Brings the facts of an engine up to date here, and has a thread keep them so: a program must not decide by what was
+/// true when this machine had the run before.
 fn facts_thread(
     space: &Dataspace,
     engine: Option<&Arc<dyn Engine>>,
@@ -331,9 +331,8 @@ fn clear_steps(
     Ok(())
 }
 
-// Checks the reply that a person gives instead of a turn, before a run is made with it.
-//
-// Reads the pending prompt of an agent from the pinned files of its run.
+// An agent between its turns: the check of the reply that a person gives instead of a turn, before a run is made with
+// it, and the pending prompt, from the pinned files of the run.
 
 /// Checks that the reply can replace the turn of its step, given the state of the run there.
 ///

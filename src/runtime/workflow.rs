@@ -1,11 +1,4 @@
-//! A workflow on disk: its folder, its first prompt, and its manifest.
-//!
-//! The initial settings of a new run of it: the defaults, overridden by its manifest.
-//!
-//! The root of a run: the folder within which tags may lead to other folders, and which is pinned and trusted.
-//!
-//! It is the workflow's folder, or the nearest folder above it whose `raymond.yaml` says `root: true`. Only a file of
-//! the owner of the workflow's folder counts, so that nobody else can widen what a run may enter.
+//! A workflow on disk: its folder, first prompt and manifest, the settings and the root of its runs, and its errors.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -125,7 +118,7 @@ impl Workflow {
     }
 }
 
-/// Returns the settings of a new run of a workflow.
+/// Returns the initial settings of a new run of a workflow: the defaults, overridden by its manifest.
 pub fn settings_of(workflow: &Workflow) -> Settings {
     let manifest = &workflow.manifest;
     let defaults = Settings::default();
@@ -211,6 +204,11 @@ pub(super) fn manifest_of(scope: &dyn WorkflowSource) -> Result<Manifest, Error>
     }
 }
 
+// The root of a run: the folder within which tags may lead to other folders, and which is pinned and trusted.
+//
+// It is the workflow's folder, or the nearest folder above it whose `raymond.yaml` says `root: true`. Only a file of
+// the owner of the workflow's folder counts, so that nobody else can widen what a run may enter.
+
 /// The root of a run, and the workflow's folder below it.
 #[derive(Debug)]
 struct RunRoot {
@@ -281,6 +279,8 @@ fn is_root(folder: &Path, owner: u32) -> bool {
     });
     text.is_some_and(|text| manifest::examine(&text).manifest.is_root)
 }
+
+// The errors of `raymond check` in the files that a first state leads to.
 
 /// The code of mistakes in `raymond.yaml`, or in a file that should have this name.
 pub(super) const MANIFEST: &str = "RF003";

@@ -3,8 +3,6 @@
 //! A started run is trusted no more than the run that starts it: it has the same or a narrower permission, and its
 //! folder has to be trusted separately. A start is repeated after a crash. It is identified by its step, which is in
 //! the first record of the new run, so it makes only one run.
-//!
-//! The seams to further runs: who starts a program as a separate run, and who executes it.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

@@ -1,7 +1,8 @@
 //! The decisions who may ask and from where: token, cookie, host, origin. Pure.
 //!
-//! The first address has a token, which is exchanged for a cookie at once. A cookie is a proof of the user's key, so nothing is
-//! stored, and a page stays open while the server is started again. It is bound to the runs, to the address and to a time.
+//! The first address has a token, which is exchanged for a cookie at once. A cookie is a proof of the user's key, so
+//! nothing is stored, and a page stays open while the server is started again. It is bound to the runs, to the address
+//! and to a time.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -150,8 +151,8 @@ impl AccessRules {
         format!("{until}\n{}\n{}", self.address, self.runs)
     }
 
-    /// Returns whether a host is this server's: `localhost` or an address, with the port. A name could be made to lead here,
-    /// an address cannot.
+    /// Returns whether a host is this server's: `localhost` or an address, with the port. A name could be made to lead
+    /// here, an address cannot.
     fn is_own(&self, host: &str) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
@@ -171,7 +172,7 @@ impl AccessRules {
     }
 }
 
-/// The head of a request, as far as it matters.
+/// The parts of a request's head that decide about it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct RequestHead {
     /// The host that it was sent to.

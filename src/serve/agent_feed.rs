@@ -1,6 +1,6 @@
-//! The stream of an agent's conversation: its last turn, as it is written.
+//! The stream of an agent's conversation, and the rows of a run's agents: in pages, and what has changed in them.
 //!
-//! The agents of a run, in pages.
+//! The conversation is that of the agent's last turn, as it is written.
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};

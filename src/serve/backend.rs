@@ -78,8 +78,8 @@ pub trait CommandBackend: Send + Sync + 'static {
     /// [`CommandRefusal`].
     fn document(&self, query: &CommandQuery) -> Result<Value, CommandRefusal>;
 
-    /// Takes in a run as a stream has just read it, so that the list of runs does not read it a second time until the stream
-    /// ends.
+    /// Takes in a run as a stream has just read it, so that the list of runs does not read it a second time until the
+    /// stream ends.
     fn follow(&self, run: &FollowedRun<'_>);
 
     /// Forgets a run that no stream follows any more.

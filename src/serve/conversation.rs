@@ -1,7 +1,7 @@
 //! The conversation of a turn, from the lines of its stream. Pure.
 //!
-//! A line that is not understood is left out. All texts are bounded, and so is their number: the beginning of a very long turn is
-//! left out and counted.
+//! A line that is not understood is left out. All texts are bounded, and so is their number: the beginning of a very
+//! long turn is left out and counted.
 
 use schemars::JsonSchema;
 use serde::Serialize;

@@ -2,8 +2,6 @@
 //!
 //! A reader that returns within the kept events gets the events that it lacks. Any other reader gets everything again.
 //! A reader that is too slow loses its stream and comes back with its position, so it holds no memory in the meantime.
-//!
-//! The frames of a stream of server-sent events, and the positions in it. Pure.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -252,6 +250,8 @@ impl FeedState {
         frames
     }
 }
+
+// The frames of a stream of server-sent events, and the positions in it. Pure.
 
 /// The position after an event: the record of the journal up to which the reader has everything, and the number of the
 /// event in this stream. A stream that starts over has another name.

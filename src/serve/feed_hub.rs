@@ -66,8 +66,8 @@ impl FeedHub {
         Self { root, backend, slots: Mutex::new(HashMap::new()) }
     }
 
-    /// Adds a reader of a subject. It may read a run from its beginning, and so take a while: readers that come meanwhile wait for
-    /// the same stream, and those of other subjects do not.
+    /// Adds a reader of a subject. It may read a run from its beginning, and so take a while: readers that come
+    /// meanwhile wait for the same stream, and those of other subjects do not.
     ///
     /// # Errors
     /// [`FeedError`].

@@ -1,8 +1,4 @@
-//! The way from a request to its reply.
-//!
-//! The costs of a run over time, by state and by model.
-//!
-//! The parts of a request's head that decide about it. Pure.
+//! The way from a request to its reply, the costs of a run over time, and the server that accepts connections.
 
 use std::collections::{BTreeMap, HashMap};
 use std::convert::Infallible;
@@ -210,8 +206,8 @@ fn failed() -> PageReply {
     routes::error(StatusCode::INTERNAL_SERVER_ERROR, "the request could not be carried out")
 }
 
-/// Returns the position from which a stream continues: the header of a browser that comes back, else the parameter of a page
-/// that has left its stream.
+/// Returns the position from which a stream continues: the header of a browser that comes back, else the parameter of a
+/// page that has left its stream.
 fn position(head: &RequestHead, query: Option<&str>) -> Option<FeedPosition> {
     let asked = || parameter(query, "position");
     FeedPosition::parse(&head.last_event_id.clone().or_else(asked)?)
@@ -240,6 +236,8 @@ fn range(query: Option<&str>) -> LogRange {
         limit: limit(query),
     }
 }
+
+// The costs of a run over time, by state and by model.
 
 /// The number of spans that the time of a run is divided into.
 const SPANS: u32 = 60;

@@ -1,7 +1,7 @@
 //! The page in a browser: a server for this machine that reads runs, and acts only as the commands do.
 //!
-//! The shell takes connections and follows runs; the decisions (who may ask, what an address means, what has changed) are pure.
-//! It knows no command: [`backend`] is the seam through which the command line answers and acts.
+//! The shell takes connections and follows runs; the decisions (who may ask, what an address means, what has changed)
+//! are pure. It knows no command: [`backend`] is the seam through which the command line answers and acts.
 
 pub mod access;
 pub mod agent_feed;

@@ -1,6 +1,4 @@
-//! The body of a reply: a text, or a stream of events whose frames all readers share.
-//!
-//! Documents whose texts are bounded. Pure.
+//! The body of a reply: a text, or a stream of events whose frames all readers share; and documents of bounded texts.
 
 use std::collections::VecDeque;
 use std::convert::Infallible;
@@ -69,7 +67,7 @@ impl Body for ReplyBody {
     }
 }
 
-/// Returns a value with each of its texts cut to that many bytes.
+/// Returns a value with each of its texts cut to that many bytes. Pure.
 pub fn bounded(value: Value, longest: usize) -> Value {
     match value {
         Value::String(text) => Value::String(beginning(text, longest)),

@@ -1,8 +1,7 @@
-//! The addresses of the page and of its data: from a method and a path to what is asked. Pure.
+//! The addresses of the page and of its data, the page's files, the replies, and the check of an action's body. Pure.
 //!
-//! Names in a path are parsed as what they name, so no path leads out of the runs.
-//!
-//! The files of the page, which are within the program. They are written by hand: nothing builds them.
+//! An address leads from a method and a path to what is asked. Names in a path are parsed as what they name, so no path
+//! leads out of the runs.
 
 use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Method, Response, StatusCode, header};
@@ -137,8 +136,8 @@ impl PageRoute {
         })
     }
 
-    /// Returns whether only who has a key may ask for it. The page itself holds nothing secret, and a browser that comes from
-    /// another site's link sends its cookie only with what the page asks for then.
+    /// Returns whether only who has a key may ask for it. The page itself holds nothing secret, and a browser that
+    /// comes from another site's link sends its cookie only with what the page asks for then.
     pub fn is_guarded(&self) -> bool {
         !matches!(self, Self::Page | Self::Asset(_))
     }
@@ -176,6 +175,8 @@ fn decoded(text: &str) -> Option<String> {
     }
     String::from_utf8(bytes).ok()
 }
+
+// The files of the page, which are within the program. They are written by hand: nothing builds them.
 
 /// A file of the page.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,6 +1,4 @@
-//! The stream of one run: its headline, its agents, its log.
-//!
-//! The records of a run as lines of the page, and pages of them.
+//! The streams of one run (its headline, its agents, its log) and of all runs; pages of records, and turns over time.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::path::Path;
@@ -184,6 +182,8 @@ fn earlier(
     Ok((started, last.into_iter().map(decoded).collect::<Result<_, store::Error>>()?))
 }
 
+// The records of a run as lines of the page, and pages of them.
+
 /// The most bytes of a line.
 const MAX_LINE_BYTES: usize = 600;
 
@@ -269,8 +269,8 @@ impl LogRange {
     }
 }
 
-/// Reads records of a run: the first after a place, else the last ones, in order. Each is as `log --json` prints it, with its
-/// line.
+/// Reads records of a run: the first after a place, else the last ones, in order. Each is as `log --json` prints it,
+/// with its line.
 ///
 /// # Errors
 /// [`store::Error`].

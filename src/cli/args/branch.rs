@@ -1,4 +1,4 @@
-//! The arguments of `branch` and `rewind`.
+//! The arguments of `branch`, `rewind` and `retry`, and their help.
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;

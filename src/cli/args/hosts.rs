@@ -1,4 +1,4 @@
-//! The arguments of the commands about hosts.
+//! The arguments of `worker`, `hosts`, `serve` and `trust`, and their help.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -151,8 +151,6 @@ pub struct OneHostArgs {
 }
 
 // The arguments of `raymond serve`, and its help.
-//
-// The arguments of `raymond trust`, and its help.
 
 pub(super) const SERVE_HELP: &str = "Examples:
   raymond serve                          prints an address to open in a browser
@@ -189,6 +187,8 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
         "give an IP address and a port, such as 127.0.0.1:8123, or [::1]:8123; port 0 picks a free port".to_owned()
     })
 }
+
+// The arguments of `raymond trust`, and its help.
 
 pub(super) const TRUST_HELP: &str = "Examples:
   raymond trust workflows/release        show what it asks for, and trust it

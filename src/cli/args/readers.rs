@@ -1,6 +1,4 @@
-//! The arguments of the commands that show the state, the history and the costs of a run's agents, and their help.
-//!
-//! The arguments of `diff`, and its help.
+//! The arguments of `tree`, `show`, `costs`, `log`, `top`, `diff`, `clean`, `man`, `worktrees`, `signal` and `facts`.
 
 use std::path::PathBuf;
 
@@ -151,6 +149,8 @@ pub struct CostsArgs {
     pub all: bool,
 }
 
+// The arguments of `diff`, and its help.
+
 pub(super) const DIFF_HELP: &str = "Examples:
   raymond diff RUN1 RUN2                 where two runs of a workflow first differ, and what followed
   raymond diff BRANCH                    a branch, and the run that it branched from
@@ -187,8 +187,6 @@ pub struct DiffArgs {
 }
 
 // The arguments of `clean` and `man`, and their help.
-//
-// The arguments of `worktrees`, and their help.
 
 /// The milliseconds of a day.
 const DAY: u64 = 24 * 60 * 60 * 1000;
@@ -260,6 +258,8 @@ fn wrong(text: &str) -> String {
     format!("`{text}` is not an age; write a number with s, m, h, d or w, such as 12h, 7d or 4w")
 }
 
+// The arguments of `worktrees`, and its help.
+
 pub(super) const WORKTREES_HELP: &str = "Examples:
   raymond worktrees RUN                  each worktree: agent, changes, whether it is merged
   raymond worktrees RUN --prune          remove clean and merged worktrees of ended agents
@@ -293,7 +293,7 @@ pub struct WorktreesArgs {
     pub all: bool,
 }
 
-// The arguments of the commands about facts, and their help.
+// The arguments of the commands about facts, `signal` and `facts`, and their help.
 
 pub(super) const SIGNAL_HELP: &str = "Examples:
   raymond signal plan/ready --key feature-42     satisfies `(signal plan/ready :key @workflow-id)` in the run feature-42

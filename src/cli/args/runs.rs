@@ -1,4 +1,4 @@
-//! The arguments that name runs, and the directory of all runs.
+//! The arguments that name runs, the options fixed at a start, and the arguments of answers and of orders to agents.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
@@ -147,10 +147,6 @@ pub enum RunStatusArg {
     Unreadable,
 }
 
-// The options that are fixed when a run starts.
-//
-// The source of the agents' answers, as it is given on the command line.
-
 /// Options that are fixed when a run starts.
 #[derive(Debug, Clone, Default, Args)]
 pub struct NewRunArgs {
@@ -234,6 +230,8 @@ fn context(text: &str) -> Result<(String, String), String> {
         _ => Err("write KEY=VALUE".to_owned()),
     }
 }
+
+// The source of the agents' answers, as it is given on the command line.
 
 /// The word before the directory of a cassette.
 const REPLAY: &str = "replay:";
@@ -507,7 +505,7 @@ fn answer(text: &str) -> Result<(String, String), String> {
     }
 }
 
-// The arguments of orders to single agents: `tell`, `hold` and `release`.
+// The arguments of the commands about one agent: `tell`, `hold`, `release`, `edit` and `attach`.
 
 pub(super) const TELL_HELP: &str = "Examples:
   raymond tell RUN main.2 \"Leave the tests alone.\"

@@ -1,14 +1,6 @@
-//! The arguments of the commands that look at a workflow without running it, and their help.
+//! The arguments of the commands about workflows: `check`, `graph`, `import`, `new`, `record`, `workflow` and `test`.
 //!
-//! The help of the commands whose arguments need little of it: examples.
-//!
-//! The arguments of `raymond import`, and its help.
-//!
-//! The arguments of `raymond new`, and its help.
-//!
-//! The arguments of `raymond workflow`, and their help.
-//!
-//! The arguments of `record`, and its help.
+//! The help of some commands about runs is here, too: it consists of examples only.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -205,6 +197,8 @@ impl GraphArgs {
     }
 }
 
+// The arguments of `raymond import`, and its help.
+
 pub(super) const IMPORT_HELP: &str = "Examples:
   raymond import review.yaml              creates the folder review
   raymond import review.zip -o flows/review
@@ -225,6 +219,8 @@ pub struct ImportArgs {
     pub output: Option<PathBuf>,
 }
 
+// The arguments of `raymond new`, and its help.
+
 pub(super) const NEW_HELP: &str = "Examples:
   raymond new haiku                        a folder with two prompts, scripted replies and tests
   raymond new review --from review-folder  a copy of another sample
@@ -241,6 +237,8 @@ pub struct NewArgs {
     #[arg(long, value_name = "SAMPLE")]
     pub from: Option<String>,
 }
+
+// The arguments of `record`, and its help.
 
 pub(super) const RECORD_HELP: &str = "Examples:
   raymond record RUN -o cassettes/tour
@@ -282,6 +280,8 @@ pub struct RecordArgs {
 fn pattern(text: &str) -> Result<String, String> {
     compiled(text).map(|_| text.to_owned())
 }
+
+// The arguments of `raymond workflow`, and their help.
 
 pub(super) const WORKFLOW_HELP: &str = "Examples:
   raymond workflow start workflows/planner-worker-review --id feature-42
@@ -341,6 +341,8 @@ pub struct DefineArgs {
     pub json: bool,
 }
 
+// The help of the commands whose arguments need little of it: examples.
+
 pub(super) const RESUME_HELP: &str = "Examples:
   raymond resume tour-20260115-143022-1a2b
   raymond resume tour                    the only run whose id begins with tour
@@ -398,8 +400,6 @@ pub(super) const WORKFLOW_LIST_HELP: &str = "Examples:
 `raymond` lists the defined programs. --json prints { definitions, runs }.";
 
 // The arguments of `test`, and its help.
-//
-// The arguments of `test --real`.
 
 pub(super) const TEST_HELP: &str = "Examples:
   raymond test                           all cases below the current directory
@@ -486,6 +486,8 @@ impl TrustSwitches {
         ConsentArgs { trust, trust_by_environment, ..ConsentArgs::default() }
     }
 }
+
+// The arguments of `test --real`.
 
 /// The options of tests with the real agent program.
 #[derive(Debug, Clone, Args)]

@@ -1,7 +1,7 @@
 //! The actions of the page, each named as its command: the body that it takes, and the code.
 //!
-//! A further action is a type of bodies with its code, and a line in the table; the page has an entry in `actions.js` for it, or
-//! a script.
+//! A further action is a type of bodies with its code, and a line in the table; the page has an entry in `actions.js`
+//! for it, or a script.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -157,7 +157,8 @@ impl ActionBody for AnswerBody {
     }
 }
 
-/// Returns the step with the question that was asked at a time, so that an answer reaches no later one of the same name.
+/// Returns the step with the question that was asked at a time, so that an answer reaches no later one of the same
+/// name.
 fn step_of(
     commands: &LocalCommands,
     run: &RunId,

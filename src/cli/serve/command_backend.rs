@@ -1,12 +1,4 @@
-//! The answers of the commands to the page.
-//!
-//! An agent as the page shows it: what `show --json` prints without the texts of turns, and what it lives with.
-//!
-//! The runs that the page works on, and the parts in the body of an action.
-//!
-//! The workflows that the page can start: those in trusted folders, and those of earlier runs.
-//!
-//! `raymond start` checks the trust again: a workflow that asks for more than prompts has to be trusted as it is now.
+//! The answers of the commands to the page, with the documents of workflows, of agents and of their worktrees.
 
 use std::path::Path;
 
@@ -91,6 +83,10 @@ fn refusal(error: &Error) -> CommandRefusal {
     CommandRefusal { kind, message: error.to_string(), field }
 }
 
+// The workflows that the page can start: those in trusted folders, and those of earlier runs.
+//
+// `raymond start` checks the trust again: a workflow that asks for more than prompts has to be trusted as it is now.
+
 /// The workflows that can be started.
 #[derive(Serialize, JsonSchema)]
 pub(super) struct WorkflowsDocument {
@@ -146,6 +142,8 @@ fn workflow(folder: &str) -> Option<OfferedWorkflow> {
         inputs: manifest.inputs.into_iter().map(input).collect(),
     })
 }
+
+// An agent as the page shows it: what `show --json` prints without the texts of turns, and what it lives with.
 
 /// The maximum number of steps to show. The last steps are shown.
 const MAX_STEPS: usize = 300;

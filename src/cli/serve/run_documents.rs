@@ -1,6 +1,6 @@
-//! The runs as the page shows them: what `list`, `status`, `answer` and `costs` print as JSON, bounded.
+//! The runs as the page shows them: what `list`, `status`, `answer` and `costs` print, bounded; and their drawings.
 //!
-//! The picture of a run's workflow, as the page draws it.
+//! The documents are the JSON that these commands print.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -35,7 +35,8 @@ const MAX_AGENTS: usize = 100;
 /// The most runs whose questions are looked for.
 const MAX_RUNS: usize = 500;
 
-/// The state that a run's document depends on: the length and the time of its journal, the time of its inbox, and whether it is held.
+/// The state that a run's document depends on: the length and the time of its journal, the time of its inbox, and
+/// whether it is held.
 type RunStamp = (u64, [Option<Timestamp>; 2], bool);
 
 /// A run in the list of runs, with what waits for a person in it.
@@ -267,7 +268,7 @@ pub(super) fn graph(root: &RunsRoot, id: &RunId) -> Result<PlacedDrawing, Error>
 /// The most runs whose workflows are offered.
 const MAX_OFFERED_RUNS: usize = 200;
 
-/// Returns the folders of these workflows.
+/// Returns the folders of the workflows that the page offers: the trusted folders, and those of earlier runs.
 pub(super) fn folders(
     root: &RunsRoot,
     cache: &RunCache,

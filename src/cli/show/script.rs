@@ -1,6 +1,6 @@
 //! The output of scripts and of the commands of graphs and programs in `raymond show`.
 //!
-//! It is the end, because a tag or the reason of a failure stands there.
+//! Of a long output the end is shown, because a tag or the reason of a failure stands there.
 
 use std::fmt::Write as _;
 
@@ -14,8 +14,8 @@ use crate::domain::id::StateKind;
 use crate::world::perform::{ScriptOutput, script_output};
 
 impl AgentDetails<'_> {
-    /// Returns the output of the script or the command of a turn, or why it failed; `None` if there is none, or if it has not
-    /// ended.
+    /// Returns the output of the script or the command of a turn, or why it failed; `None` if there is none, or if it
+    /// has not ended.
     fn script_output(
         &self,
         step: &HistoryStep,
@@ -35,7 +35,8 @@ impl AgentDetails<'_> {
         })
     }
 
-    /// Writes the output of a script, or of the commands whose outcomes the turn took in; returns whether something was left out.
+    /// Writes the output of a script, or of the commands whose outcomes the turn took in; returns whether something was
+    /// left out.
     pub(super) fn script(
         &self,
         out: &mut String,

@@ -1,9 +1,4 @@
-//! The processes of a case: raymond itself, and what prepares its run.
-//!
-//! The directories of the cases: each has its own, and none is left behind.
-//!
-//! The directory of all of them has a lock that the tests hold while they run. The system drops it when they die, so
-//! the next tests find what killed ones have left, and remove it.
+//! The processes and directories of a case: raymond itself, what prepares its run, and the terms of a live run.
 
 use std::ffi::OsString;
 use std::fs;
@@ -221,8 +216,8 @@ impl CaseProcess<'_> {
         let _ = std::fs::write(self.dir.complaints(), "");
     }
 
-    /// Returns what it printed to stderr, without the advice of an option that no case has. The script is named as the case,
-    /// not as the file that was made of it.
+    /// Returns what it printed to stderr, without the advice of an option that no case has. The script is named as the
+    /// case, not as the file that was made of it.
     pub(super) fn complaints(&self) -> String {
         let bytes = std::fs::read(self.dir.complaints()).unwrap_or_default();
         self.named(&String::from_utf8_lossy(&bytes)).replace(NO_CHECK_ADVICE, "")
@@ -255,6 +250,11 @@ pub(super) fn is_trusted(loaded: &LoadedCase, given: &TrustSwitches) -> Result<b
         FolderTrust::Lost(_) | FolderTrust::OtherKey | FolderTrust::Never => false,
     })
 }
+
+// The directories of the cases: each has its own, and none is left behind.
+//
+// The directory of all of them has a lock that the tests hold while they run. The system drops it when they die, so the
+// next tests find what killed ones have left, and remove it.
 
 /// The beginning of the name of a directory of cases.
 const PREFIX: &str = "raymond-test-";

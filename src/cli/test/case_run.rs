@@ -1,8 +1,4 @@
 //! A case: it is run, compared, and killed after each of its records if that is asked for.
-//!
-//! The run of a case as its directory tells it, and the texts that it is compared by.
-//!
-//! The working directory of a case before its run: files, a repository, facts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::OsString;
@@ -103,6 +99,8 @@ impl CaseProcess<'_> {
     }
 }
 
+// The working directory of a case before its run: files, a repository, facts.
+
 /// The configuration of git in a case that has no other user.
 const GIT_CONFIG: &str =
     "[user]\n\tname = Test\n\temail = test@localhost\n[init]\n\tdefaultBranch = main\n";
@@ -175,12 +173,6 @@ fn write(path: &PathBuf, text: &str) -> Result<(), String> {
 }
 
 // The run of a case: a separate process in separate directories, and what is seen of it.
-//
-// The command lines of the run of a case.
-//
-// The trust in the workflow of a case.
-//
-// Kills the run of a case after each of its records, resumes it, and expects the same of it.
 
 /// The kind of a run of a case.
 pub(super) enum AttemptKind<'case> {
@@ -281,11 +273,13 @@ fn outcome(case: &CaseProcess<'_>, ended: &CaseEnd) -> AttemptOutcome {
     Err(FailedAttempt { fault, why, run }.into())
 }
 
+// Kills the run of a case after each of its records, resumes it, and expects the same of it.
+
 /// The number of kills after which a line tells how far the sweep is.
 const KILLS_PER_LINE: u64 = 25;
 
-/// Kills the run of a case that has passed after each of its records. Without an end of a run that is not killed there is
-/// nothing to compare with; then the reason is returned.
+/// Kills the run of a case that has passed after each of its records. Without an end of a run that is not killed there
+/// is nothing to compare with; then the reason is returned.
 ///
 /// # Errors
 /// [`Error`] if a run cannot be started.
@@ -343,6 +337,8 @@ fn difference(
         None => resumed_difference(&run, &report.run, stable),
     }
 }
+
+// The command lines of the run of a case.
 
 /// The options of a scripted run that a case does not name: nothing is to be waited for.
 const SCRIPTED_DEFAULTS: [(&str, &str); 2] = [("stagger", "0s"), ("backoff", "1ms..5ms")];

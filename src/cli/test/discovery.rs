@@ -1,4 +1,4 @@
-//! Finds the files of cases, and reads them.
+//! Finds the files of cases, reads them, and checks each case against its workflow.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
@@ -222,10 +222,8 @@ pub(super) fn meant<'names>(name: &str, names: impl IntoIterator<Item = &'names 
     similar.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
 
-// Checks a case against its workflow before anything runs: its first state, the states it names, its options.
-// `raymond test` and `raymond check` report the mistakes.
-//
-// The answers to the prompts of a case: a script, or a cassette beside the case.
+// Checks a case against its workflow before anything runs: its first state, the states it names, its options. `raymond
+// test` and `raymond check` report the mistakes.
 
 /// Returns the mistakes of a case, each with its place.
 ///
@@ -337,6 +335,8 @@ fn file_names(folder: &Path) -> Vec<String> {
     entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect()
 }
 
+// The answers to the prompts of a case: a script, or a cassette beside the case.
+
 /// Returns the mistakes of the files that answer.
 fn reply_mistakes(loaded: &LoadedCase) -> Vec<CaseMistake> {
     match &loaded.case.replies {
@@ -412,7 +412,7 @@ fn own_replies(loaded: &LoadedCase) -> BTreeMap<String, String> {
     replies::as_json(&text)
 }
 
-// The options of `raymond run` for the settings of a case.
+// The settings of a case, as options of `raymond run`.
 
 /// Returns the options of `raymond run` for the settings of a case.
 pub(super) fn options(settings: &[CaseSetting]) -> Vec<OsString> {

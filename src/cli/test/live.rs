@@ -225,8 +225,6 @@ fn key(task: &LiveTask) -> (usize, Option<String>) {
 }
 
 // The report of live tests: a line for each run, a table of cases and models, JSON.
-//
-// One live run of a case: it is run with Claude Code, and judged.
 
 /// The maximum number of failures in the report for CI, for each case and model.
 const MAX_FAILURES: usize = 20;
@@ -410,6 +408,8 @@ fn row_json((row, reports): &(LiveRow, Vec<&LiveReport>)) -> Option<Value> {
         "runs": reports.iter().map(run).collect::<Vec<_>>(),
     }))
 }
+
+// One live run of a case: it is run with Claude Code, and judged.
 
 /// A live run that is to be made.
 #[derive(Debug, Clone, PartialEq, Eq)]

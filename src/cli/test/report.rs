@@ -1,8 +1,6 @@
-//! The output of `test`: a line for each case, the differences of those that fail, and a summary.
+//! The output of `test` for people, as JSON and as `JUnit` XML; the coverage of workflows; and the goldens of cases.
 //!
-//! The states that no case of a workflow enters, and the transitions that none takes.
-//!
-//! The report as `JUnit` XML, which CI systems read: a suite for each workflow.
+//! People get a line for each case, the differences of those that fail, and a summary.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -249,6 +247,8 @@ fn case_json(report: &CaseReport) -> Value {
     })
 }
 
+// The states that no case of a workflow enters, and the transitions that none takes.
+
 /// The coverage of a workflow by its cases.
 #[derive(Debug, Default)]
 pub(super) struct WorkflowCoverage {
@@ -274,6 +274,8 @@ impl WorkflowCoverage {
         Self { workflow, places: PlacesCoverage::of(&places, &runs) }
     }
 }
+
+// The report as `JUnit` XML, which CI systems read: a suite for each workflow.
 
 /// A case in the report.
 #[derive(Debug, Clone, PartialEq)]

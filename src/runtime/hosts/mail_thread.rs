@@ -1,4 +1,4 @@
-//! The thread that speaks with the engine for a supervisor: it sends requests, brings answers, and watches the hosts.
+//! The threads that speak with the engine for a supervisor (requests, answers, watch of the hosts), and calls to hosts.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
@@ -24,7 +24,8 @@ use crate::runtime::sharing::{
 /// The most requests that are sent at a time.
 const PAGE: usize = 500;
 
-/// The number of bytes after which no further request is added to those that are sent at a time. An engine takes 32 MiB.
+/// The number of bytes after which no further request is added to those that are sent at a time. An engine takes 32
+/// MiB.
 const PAGE_BYTES: usize = 2 << 20;
 
 /// The most answers that are taken at a time. While some wait to be taken, it costs more to add others.
@@ -111,8 +112,8 @@ impl MailSide {
         self.ends.is_told()
     }
 
-    /// Repeats a call until the engine has carried it out; `None` if another raymond has the run, or it is over. The log says
-    /// which, and that the engine cannot be reached.
+    /// Repeats a call until the engine has carried it out; `None` if another raymond has the run, or it is over. The
+    /// log says which, and that the engine cannot be reached.
     fn until_done<T>(&self, call: impl Fn(&HeldRun) -> Result<T, EngineError>) -> Option<T> {
         let done = until_mended(|| self.has_ended(), || call(&self.held));
         done.inspect_err(|error| tracing::debug!("{error}")).ok()
@@ -128,8 +129,8 @@ impl MailSide {
         }
     }
 
-    /// Sends what is put out, in batches. The keys of requests that are over go to the thread that has them forgotten, which may
-    /// come to them after all were forgotten: then it finds none.
+    /// Sends what is put out, in batches. The keys of requests that are over go to the thread that has them forgotten,
+    /// which may come to them after all were forgotten: then it finds none.
     fn send(&self, outgoing: &Receiver<Outgoing>, forgets: &Sender<Vec<String>>) {
         let (mut batch, mut over): (Vec<HostRequest>, Vec<String>) = (Vec::new(), Vec::new());
         loop {
@@ -328,7 +329,7 @@ impl MailSide {
     }
 }
 
-/// The end of some threads, which all share.
+/// The end of some threads, which all share. It wakes those that pause between two looks.
 #[derive(Debug, Clone, Default)]
 pub(super) struct ThreadEnd(Arc<(Mutex<bool>, Condvar)>);
 
@@ -352,6 +353,8 @@ impl ThreadEnd {
         drop(wake.wait_timeout_while(told, longest, |told| !*told));
     }
 }
+
+// Requests and answers of a supervisor that are too large for the mailbox.
 
 /// Has the engine keep the body of a request that is too large, and names that content in its place.
 ///

@@ -1,4 +1,4 @@
-//! The runner of turns at other hosts.
+//! The runner of turns and the executor of activities at other hosts, and the hosts of a run that machines share.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -450,10 +450,6 @@ impl ActivityExecutor for RemoteExecutor {
 }
 
 // The hosts of a run that several machines share, from its start until it is released.
-//
-// Requests and answers of a supervisor that are too large for the mailbox.
-//
-// The end of threads that pause between two looks: it wakes them.
 
 /// The hosts of a run.
 pub(in crate::runtime) struct RemoteHosts {

@@ -1,6 +1,6 @@
-//! The current activity of each agent, from the run and the observed turns. Pure.
+//! The current activity of each agent, from the run and the observed turns; and the commands in the run's inbox.
 //!
-//! It is rebuilt for all agents at each change, so an [`AgentEntry`] is small.
+//! The entries are rebuilt for all agents at each change, so an [`AgentEntry`] is small. Making them is pure.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -129,7 +129,8 @@ impl TopAgentStatus {
         }
     }
 
-    /// Returns whether the agent's next turn is due and waits for a process, a time or money, as in the live view of `run`.
+    /// Returns whether the agent's next turn is due and waits for a process, a time or money, as in the live view of
+    /// `run`.
     pub fn is_queued(&self) -> bool {
         match self {
             Self::Live(AgentStatus::Waiting(reason)) => {

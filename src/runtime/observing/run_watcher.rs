@@ -143,7 +143,8 @@ impl RunWatcher {
         Ok(changed)
     }
 
-    /// Looks at the inbox if it or the run has changed; returns whether the run will be another than it was expected to be.
+    /// Looks at the inbox if it or the run has changed; returns whether the run will be another than it was expected to
+    /// be.
     fn look_at_inbox(&mut self) -> bool {
         let (run, changed) = (self.follow.run(), turn_transcript::changed(&self.dir.inbox()));
         if self.held {

@@ -1,11 +1,8 @@
-//! The claim of a run without a supervisor: unless somebody starts to supervise it, the run stays as it was before.
+//! A run in an engine: its claim, its terms, its lease and its log; silent hosts, and calls that are made again.
 //!
-//! Otherwise a refused resume, for example without a required plug-in, would leave a lease that runs out, and another
-//! machine would take over a run that a person has stopped, or a run that has ended.
-//!
-//! The thread that renews the lease of a run until the writer of its log does: a long log takes a while to load.
-//!
-//! Calls to an engine that are made again until it has carried them out.
+//! A claimed run stays as it was before unless somebody starts to supervise it. Otherwise a refused resume, for example
+//! without a required plug-in, would leave a lease that runs out, and another machine would take over a run that a
+//! person has stopped, or a run that has ended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -28,6 +25,8 @@ use crate::store;
 use crate::store::files;
 use crate::store::layout::RunsRoot;
 use crate::store::log::{LineBatch, RunLog, SharedLine};
+
+// The claim of a run without a supervisor.
 
 /// The standing of a run before it was claimed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,7 +86,8 @@ impl ClaimedRun {
         &self.held
     }
 
-    /// Has the engine keep the settings under which the run goes on, so that other machines supervise it under the same.
+    /// Has the engine keep the settings under which the run goes on, so that other machines supervise it under the
+    /// same.
     ///
     /// # Errors
     /// [`Error`] if the engine cannot be asked, or its terms cannot be read.
@@ -137,6 +137,8 @@ impl Drop for ClaimedRun {
         }
     }
 }
+
+// The terms of a run that several machines share: what another machine needs to supervise it, besides its log.
 
 /// The version of [`SharedTerms`].
 pub(super) const TERMS_VERSION: u32 = 1;
@@ -212,6 +214,8 @@ pub(super) fn damaged(engine: &dyn Engine, run: &RunId, why: &str) -> Error {
     EngineError::Damaged { engine, what: format!("the run {run}"), why: why.to_owned() }.into()
 }
 
+// The thread that renews the lease of a run until the writer of its log does: a long log takes a while to load.
+
 /// The renewals of a lease, until this is dropped.
 #[derive(Debug)]
 pub(super) struct LeaseKeeper {
@@ -243,6 +247,8 @@ impl LeaseKeeper {
         Self { _end: end }
     }
 }
+
+// Calls to an engine that are made again until it has carried them out.
 
 /// The pause before a call is made again.
 const RETRY_PAUSE: Duration = Duration::from_millis(500);
@@ -288,15 +294,13 @@ pub(in crate::runtime) fn until_mended<T>(
 }
 
 // Silent hosts: raymond reports those that it waits for, and some count as lost after a while.
-//
-// The error of a repeated call: raymond reports it once, and reports once that it is over.
 
 /// The number of looks after which a silence is reported. A host is silent at the first looks after the engine was
 /// down.
 const LOOKS_BEFORE_TOLD: u32 = 8;
 
-/// The number of looks after which a silent host may count as lost: 16 seconds. Within them a worker that could not reach the
-/// engine either notices that its call has failed, makes it again, and is heard.
+/// The number of looks after which a silent host may count as lost: 16 seconds. Within them a worker that could not
+/// reach the engine either notices that its call has failed, makes it again, and is heard.
 const LOOKS_BEFORE_LOST: u32 = 32;
 
 /// The silence of one host.
@@ -376,6 +380,8 @@ pub fn silences(seen: &[RegisteredHost], is_waited_for: impl Fn(&HostName) -> bo
     };
     seen.iter().filter(is_silent).map(silence).collect()
 }
+
+// The error of a repeated call: raymond reports it once, and reports once that it is over.
 
 /// The number of consecutive calls that have to fail before raymond reports it.
 const FAILURES: u32 = 2;
@@ -529,8 +535,8 @@ impl HeldRun {
 }
 
 impl EngineLog {
-    /// Makes a call, and tells people once that the engine cannot be reached, and once that it is again. Returns whether it
-    /// was reached.
+    /// Makes a call, and tells people once that the engine cannot be reached, and once that it is again. Returns
+    /// whether it was reached.
     fn reach(
         &mut self,
         call: impl Fn(&HeldRun) -> Result<(), EngineError>,
@@ -599,7 +605,8 @@ mod patience_tests {
         ]
     }
 
-    /// Returns what comes of a call that gives these errors one after the other, and then succeeds, and how often it was made.
+    /// Returns what comes of a call that gives these errors one after the other, and then succeeds, and how often it
+    /// was made.
     fn outcome(given: &[&EngineError], ends: bool) -> (Result<usize, EngineError>, usize) {
         let calls = Cell::new(0);
         let call = || {

@@ -1,8 +1,4 @@
-//! The copies of an engine's runs on this machine, kept up to date while a command reads them.
-//!
-//! The facts of an engine's runs: their dataspace on this machine is a copy, which a thread keeps up to date.
-//!
-//! The number of messages that are taken at a time: fewer after a call that failed, since they may have been too large for it.
+//! The copies of an engine's runs and of their facts on this machine, kept up to date while a command reads them.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -235,8 +231,8 @@ impl Drop for MirrorThread {
     }
 }
 
-/// The number of messages that are taken at a time. Each has up to 1 MiB, and a slow network has to carry a page within the
-/// limit of a call.
+/// The number of messages that are taken at a time: fewer after a call that failed, since they may have been too large
+/// for it. Each has up to 1 MiB, and a slow network has to carry a page within the limit of a call.
 #[derive(Debug)]
 pub(in crate::runtime) struct PageSize {
     most: usize,
@@ -267,6 +263,8 @@ impl PageSize {
         })
     }
 }
+
+// The facts of an engine's runs: their dataspace on this machine is a copy, which a thread keeps up to date.
 
 /// The longest wait for changes of other machines.
 const FACT_WAIT: Duration = Duration::from_millis(500);
@@ -355,7 +353,8 @@ impl FactThread {
         let started = named.spawn(move || {
             while !end.load(Ordering::Relaxed) {
                 if let Err(error) = follow(&*engine, &space) {
-                    // The log says that the engine cannot be reached, and what a program needs says why it cannot be had.
+                    // The log says that the engine cannot be reached, and what a program needs says why it cannot be
+                    // had.
                     tracing::debug!("{error}");
                     std::thread::sleep(FACT_WAIT);
                 }
@@ -385,10 +384,6 @@ impl Drop for FactThread {
 
 // The copy of a shared run on this machine. It is brought up to date for readers, and checked before a raymond takes
 // the run over.
-//
-// Contents in an engine, by their checksums. The engine is not believed about them.
-//
-// The terms of a run that several machines share: what another machine needs to supervise it, besides its log.
 
 /// The number of lines that are read at a time.
 const PAGE: usize = 1_000;
@@ -556,6 +551,8 @@ fn cassette(
     Ok(Some(CassetteFiles { header, turns }))
 }
 
+// Contents in an engine, by their checksums. The engine is not believed about them.
+
 /// Returns the content with a checksum. The engine is not believed about it.
 fn blob(engine: &dyn Engine, run: &RunId, sum: &str) -> Result<Vec<u8>, Error> {
     let content = engine.blob(blob_name(sum), MAX_FILE_BYTES)?;
@@ -581,8 +578,8 @@ pub(in crate::runtime) fn put_content(
 /// The most calls that are made side by side.
 const SIDE_BY_SIDE: usize = 8;
 
-/// Makes a call for each item, some at the same time, and returns what they gave in the order of the items. A workflow has many
-/// small files, and each of these calls takes some milliseconds.
+/// Makes a call for each item, some at the same time, and returns what they gave in the order of the items. A workflow
+/// has many small files, and each of these calls takes some milliseconds.
 ///
 /// # Errors
 /// The error of the first item that has one.

@@ -1,4 +1,6 @@
-//! A new run goes to an engine: its files by their checksums, its terms, and its first record.
+//! What goes to an engine: a new run (files, terms, first record), commands for shared runs, and large mail.
+//!
+//! The files of a new run go by their checksums.
 
 use std::collections::BTreeSet;
 
@@ -108,10 +110,9 @@ pub(in crate::runtime) fn sighting(host: RegisteredHost) -> HostSighting {
 // Commands for shared runs: they go by the engine, and each machine's inbox is a copy of what waits there.
 //
 // A command of this machine lies in the inbox of the run's copy first. It is left in the engine, and marked. The
-// supervisor's machine puts it into its own inbox, takes it, and removes it from the engine once a record holds it. Then the
-// other machines remove it from their inboxes, too. A name stays taken in the engine, so nothing is left there twice.
-//
-// Requests and answers that are too large for the mailbox: they are contents of the engine, and the mailbox names them.
+// supervisor's machine puts it into its own inbox, takes it, and removes it from the engine once a record holds it.
+// Then the other machines remove it from their inboxes, too. A name stays taken in the engine, so nothing is left there
+// twice.
 
 impl EngineMirror {
     /// Exchanges the commands of a run's inbox with those that wait in the engine.
@@ -185,6 +186,8 @@ impl EngineMirror {
         }
     }
 }
+
+// Requests and answers that are too large for the mailbox: they are contents of the engine, and the mailbox names them.
 
 /// The largest request or answer that is fetched, in bytes.
 const MAX_FETCHED_BYTES: u64 = 256 * 1024 * 1024;

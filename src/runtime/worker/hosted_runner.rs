@@ -1,8 +1,6 @@
-//! The runner of turns at a host: it gives them what was left elsewhere, and keeps what they leave here.
+//! A run at a host: the runner of its turns, their texts for viewers, and the host's copy of its workflow.
 //!
-//! The file with the results of a join, as a turn at a host finds it.
-//!
-//! The texts of the turns that ran on this host, for viewers of the run.
+//! The runner gives turns what was left elsewhere, and keeps what they leave here.
 
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
@@ -235,13 +233,16 @@ impl StepRunner for HostedRunner {
     }
 }
 
+// The texts of the turns that ran on this host, for viewers of the run.
+
 /// The longest text that is given, in bytes.
 const MAX_TEXT_BYTES: usize = 1024 * 1024;
 
 /// The most bytes of all texts that are given at once.
 const MAX_BYTES: u64 = 8 * 1024 * 1024;
 
-/// Returns the texts of turns from the directory of their files: of the first one, and of the others as long as there is room.
+/// Returns the texts of turns from the directory of their files: of the first one, and of the others as long as there
+/// is room.
 pub(super) async fn transcript(steps: PathBuf, turns: Vec<TurnId>, max_bytes: u64) -> HostAnswer {
     let room = usize::try_from(max_bytes.min(MAX_BYTES)).unwrap_or(usize::MAX);
     let reading = move || {
@@ -284,6 +285,8 @@ fn texts(steps: &std::path::Path, turn: TurnId) -> std::io::Result<TurnTexts> {
     });
     Ok(TurnTexts { turn, prompt, answer, script, is_cut })
 }
+
+// The file with the results of a join, as a turn at a host finds it.
 
 /// Writes the results that a turn has waited for into a file of this host. Its path takes the place of the one on the
 /// supervisor's machine, in the prompt and in the values.

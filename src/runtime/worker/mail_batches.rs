@@ -1,6 +1,6 @@
-//! The notes of a worker for the engine, in batches: all that came about while one call was under way goes with the next.
+//! The mail of a worker with the engine: its notes in batches, large requests and answers, and the reading threads.
 //!
-//! Requests and answers of a host that are too large for the mailbox.
+//! All notes that came about while one call was under way go with the next.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
@@ -157,6 +157,8 @@ fn next_batch<N, A>(
     Some(batch)
 }
 
+// Requests and answers of a host that are too large for the mailbox.
+
 /// The beginning of a request that is a content of the engine.
 const STORED: &str = "{\"work\":\"stored\"";
 
@@ -262,8 +264,8 @@ impl EngineReached {
         std::mem::replace(&mut self.is_down, false)
     }
 
-    /// Notes that a call which began then has not reached it; returns whether that is news. Another one may have reached it
-    /// since.
+    /// Notes that a call which began then has not reached it; returns whether that is news. Another one may have
+    /// reached it since.
     fn fails(&mut self, began: Instant) -> bool {
         let is_old = self.last.is_some_and(|last| began <= last);
         !is_old && !std::mem::replace(&mut self.is_down, true)

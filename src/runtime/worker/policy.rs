@@ -1,6 +1,4 @@
 //! The permissions that a host gives to runs: its owner decides them, regardless of what a run was started with.
-//!
-//! The options of a worker.
 
 use crate::domain::activity::Activity;
 use crate::domain::host_work::{HostWork, SentActivity};

@@ -1,6 +1,4 @@
-//! A host's way into service, and the reason why it has to leave it.
-//!
-//! Takes runs over whose supervisor is gone: another raymond of this machine supervises them from then on.
+//! A host's way into service and out of it, the takeover of abandoned runs, and the sessions that the host keeps.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::{Debug, Display};
@@ -159,6 +157,8 @@ pub struct WorkerOptions {
     pub takeover: Option<Takeover>,
 }
 
+// Takes runs over whose supervisor is gone: another raymond of this machine supervises them from then on.
+
 /// The time between two looks at the runs.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -199,7 +199,8 @@ impl AbandonedRuns {
         let end = Arc::clone(&ends);
         let thread = std::thread::Builder::new().name("takeover".to_owned()).spawn(move || {
             let mut attempts = TakeoverAttempts::default();
-            // Supervisors that an engine could not hear while it was down are first given the time to renew their leases.
+            // Supervisors that an engine could not hear while it was down are first given the time to renew their
+            // leases.
             let mut earliest = Instant::now();
             while !end.load(Ordering::Relaxed) {
                 if let Err(error) = takeover.look(&mut attempts, earliest, policy) {
@@ -298,7 +299,8 @@ impl Takeover {
     }
 }
 
-// Keeps sessions of Claude Code in an engine after their turns, and brings them to this host before a turn that needs them.
+// Keeps sessions of Claude Code in an engine after their turns, and brings them to this host before a turn that needs
+// them.
 
 /// The most manifests that are remembered. Those of other sessions are read from the engine.
 const MAX_REMEMBERED: usize = 4096;

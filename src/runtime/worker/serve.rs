@@ -1,15 +1,4 @@
 //! The loop of a worker: requests in, answers out, each run in its own environment.
-//!
-//! The count of what a worker performs.
-//!
-//! The runs that a worker has: the place of each, and what it fetched of it.
-//!
-//! The place of a run at a worker.
-//!
-//! The turns of a worker that cost nothing and have no answer yet. While they wait for a slot, a request to end them
-//! reaches them here.
-//!
-//! One request at a host: carried out, and answered.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -246,8 +235,8 @@ impl HostWorker {
         }
     }
 
-    /// Carries out a turn that costs nothing. It is noted as begun while it waits for a slot, unless there is only one: then each
-    /// comes after the other. If it is ended before it has a slot, it says so.
+    /// Carries out a turn that costs nothing. It is noted as begun while it waits for a slot, unless there is only one:
+    /// then each comes after the other. If it is ended before it has a slot, it says so.
     async fn answer_free(&self, (key, run): (String, RunId), agent: &AgentId, work: HostWork) {
         let mut place = self.waiting.enter(&run, agent);
         let may_begin = || self.batches.may_begin(key.clone());
@@ -320,6 +309,9 @@ impl HostWorker {
     }
 }
 
+// The turns of a worker that cost nothing and have no answer yet. While they wait for a slot, a request to end them
+// reaches them here.
+
 /// A turn that waits.
 struct WaitingTurn {
     run: RunId,
@@ -388,6 +380,8 @@ impl Drop for WaitingPlace<'_> {
         self.turns.turns.borrow_mut().remove(&self.number);
     }
 }
+
+// One request at a host: carried out, and answered.
 
 /// The longest text of a file that a host gives, in bytes, even if it is asked for more.
 const LONGEST_TEXT: u64 = 64 * 1024 * 1024;
@@ -490,6 +484,8 @@ fn looked<T>(
     }
 }
 
+// The runs that a worker has: the place of each, and what it fetched of it.
+
 /// The runs that a worker has.
 pub(super) struct HostedRuns {
     engine: Arc<dyn Engine>,
@@ -577,6 +573,8 @@ impl RunSlot {
         self.left.notify_waiters();
     }
 }
+
+// The count of what a worker performs.
 
 /// A turn or an activity that counts as being performed, until its answer is in the engine.
 pub(super) struct BusyCount<'w> {

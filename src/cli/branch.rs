@@ -1,4 +1,4 @@
-//! `raymond branch`, `rewind`, `retry` and `recover`: branches of a run, failed agents, and runs that can be resumed.
+//! `raymond branch`, `rewind`, `retry` and `recover`: branch off a run, retry failed agents, find runs to resume.
 //!
 //! A branch is a run that shares the records of another, and continues differently.
 

@@ -1,4 +1,4 @@
-//! A run's settings and early answers from its options; and the run that a command is about, found and opened.
+//! A run's settings and its answers ahead of time, from options; and the run that a command is about.
 //!
 //! A new run takes all settings from the options, a resumed one those that are given.
 

@@ -1,4 +1,4 @@
-//! The runner that answers the prompts of a run (Claude Code, a script or a cassette), and sessions that are attached.
+//! The runner that answers the prompts of a run (Claude Code, a script or a cassette); and Claude Code for `attach`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! A prepared run and its plug-ins, under supervision until it has ended or holds still; and pending prompts.
+//! A prepared run and its plug-ins, under supervision until it has ended or holds still; and agents' pending prompts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,6 +1,6 @@
 //! The arguments of the commands about workflows: `check`, `graph`, `import`, `new`, `record`, `workflow` and `test`.
 //!
-//! The help of some commands about runs is here, too: it consists of examples only.
+//! The help of commands whose arguments need little of it is here, too.
 
 use std::ffi::OsString;
 use std::path::PathBuf;

@@ -1,6 +1,4 @@
-//! The runs as the page shows them: what `list`, `status`, `answer` and `costs` print, bounded; and their drawings.
-//!
-//! The documents are the JSON that these commands print.
+//! The runs as the page shows them: what `list`, `status`, `answer` and `costs` print as JSON, bounded; and pictures.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};

@@ -222,8 +222,8 @@ pub(super) fn meant<'names>(name: &str, names: impl IntoIterator<Item = &'names 
     similar.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
 
-// Checks a case against its workflow before anything runs: its first state, the states it names, its options. `raymond
-// test` and `raymond check` report the mistakes.
+// Checks a case against its workflow before anything runs: its first state, the states it names, its options.
+// `raymond test` and `raymond check` report the mistakes.
 
 /// Returns the mistakes of a case, each with its place.
 ///

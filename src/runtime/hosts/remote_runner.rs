@@ -1,4 +1,4 @@
-//! The runner of turns and the executor of activities at other hosts, and the hosts of a run that machines share.
+//! The runner of turns and the executor of activities at other hosts, and the hosts of a shared run.
 
 use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet};
@@ -190,9 +190,7 @@ impl StepRunner for RemoteRunner {
     }
 }
 
-// The executor of activities at other hosts. Facts and started runs stay with the supervisor.
-
-/// The executor of activities at other hosts.
+/// The executor of activities at other hosts. Facts and started runs stay with the supervisor.
 pub(in crate::runtime) struct RemoteExecutor {
     calls: HostCalls,
     /// The executor of what stays here.

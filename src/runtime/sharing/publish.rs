@@ -1,6 +1,4 @@
-//! What goes to an engine: a new run (files, terms, first record), commands for shared runs, and large mail.
-//!
-//! The files of a new run go by their checksums.
+//! What goes to an engine: a new run (files by checksum, terms, first record), commands of shared runs, large mail.
 
 use std::collections::BTreeSet;
 

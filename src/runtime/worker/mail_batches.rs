@@ -1,4 +1,4 @@
-//! The mail of a worker with the engine: its notes in batches, large requests and answers, and the reading threads.
+//! The mail of a worker with the engine: notes in batches, large contents, and threads for requests and heartbeats.
 //!
 //! All notes that came about while one call was under way go with the next.
 

@@ -74,9 +74,7 @@ fn chosen(args: &DiffArgs, root: &RunsRoot) -> Result<RunPair<RunId>, Error> {
     }
 }
 
-// The first difference of two runs with its texts.
-
-/// The first difference of two runs.
+/// The first difference of two runs, with its texts.
 #[derive(Serialize)]
 struct FirstDifference<'found> {
     #[serde(flatten)]
@@ -134,9 +132,7 @@ fn with_ids_of(runs: &RunPair<ComparedRun>, a: &str, b: &str) -> String {
     b.split_inclusive('\n').map(same).collect()
 }
 
-// The difference of two runs for programs.
-
-/// The difference of two runs.
+/// The difference of two runs, for programs.
 #[derive(Serialize)]
 struct DiffDocument<'found> {
     runs: RunPair<ComparedRunRow<'found>>,

@@ -1,4 +1,4 @@
-//! The command line: one file a command. Only this module knows stdout, flags and the environment.
+//! The command line: a file for a command or a few. Only this module knows stdout, flags and the environment.
 
 pub mod agent_orders;
 pub mod agent_selector;

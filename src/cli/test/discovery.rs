@@ -412,7 +412,7 @@ fn own_replies(loaded: &LoadedCase) -> BTreeMap<String, String> {
     replies::as_json(&text)
 }
 
-// The settings of a case, as options of `raymond run`.
+// The settings of a case as options of `raymond run`, and the options that it would refuse.
 
 /// Returns the options of `raymond run` for the settings of a case.
 pub(super) fn options(settings: &[CaseSetting]) -> Vec<OsString> {

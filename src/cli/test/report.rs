@@ -435,7 +435,7 @@ fn is_within(folder: &Path, other: &Path) -> bool {
     }
 }
 
-// The report of a case that was run.
+// The report of a case that was run, and of its kills.
 
 /// A case that was run.
 #[derive(Debug)]

@@ -386,10 +386,6 @@ impl Handler<CancelConsult> for AgentActor {
 }
 
 // Takes the outcome of an agent's turn, and the transition that its reply was judged to be.
-//
-// Makes a snapshot of an agent's worktree once a turn or an activity of it is over, before that is recorded.
-//
-// If hosts exchange work, it is pushed then, too.
 
 impl Handler<TurnEnded> for AgentActor {
     type Result = ();
@@ -441,6 +437,10 @@ impl Handler<TakeTransition> for AgentActor {
         self.consult_after(report, TurnContext { rules, spent }, ctx);
     }
 }
+
+// Makes a snapshot of an agent's worktree once a turn or an activity of it is over, before that is recorded.
+//
+// If hosts exchange work, it is pushed then, too.
 
 /// The consequence for a turn's report if the run is stopped before the snapshot is made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,7 +1,4 @@
-//! Observers of every record: a mailbox each, which can be full or gone.
-//!
-//! Sending never waits. A plug-in whose mailbox is full misses records, and learns their number with the next
-//! record; the journal has them all. Observers of raymond itself miss nothing.
+//! The observers of every record, the plug-ins that may change decisions, and the messages between actors.
 
 use std::cell::Cell;
 use std::pin::Pin;
@@ -32,6 +29,11 @@ use crate::domain::turn::{TurnId, TurnOutcome, TurnReply};
 use crate::domain::worktree_snapshot::{WorkingDir, WorktreeSnapshot};
 use crate::language::resume::turn::{PreparedTurn, TurnPermit, TurnRules};
 use crate::store::log::WriteOutcome;
+
+// Observers of every record: a mailbox each, which can be full or gone.
+//
+// Sending never waits. A plug-in whose mailbox is full misses records, and learns their number with the next record;
+// the journal has them all. Observers of raymond itself miss nothing.
 
 /// An observer of every record.
 pub struct Observer {

@@ -1,9 +1,4 @@
-//! The runner of turns: the interface between the agents and the source of their answers.
-//!
-//! Running is idempotent by the turn's identity. Inputs and outcomes are plain data, so a turn may one day be run
-//! on another machine.
-//!
-//! The runner that is used if Claude Code is not found, for graphs that never ask it.
+//! The interfaces between the agents and the world: the runner of turns, and the executor of activities.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -20,6 +15,11 @@ use crate::process::claude::ClaudeRunner;
 pub use crate::process::claude::TurnNotice;
 pub use crate::process::follow::TurnNews;
 pub use crate::process::worker::StopLevel;
+
+// The runner of turns: the interface between the agents and the source of their answers.
+//
+// Running is idempotent by the turn's identity. Inputs and outcomes are plain data, so a turn may one day be run on
+// another machine.
 
 /// A future that stays on its thread.
 pub type LocalFuture<T> = Pin<Box<dyn Future<Output = T>>>;
@@ -140,7 +140,7 @@ impl StepRunner for ClaudeRunner {
     }
 }
 
-/// A runner that answers no turn, and the reason.
+/// A runner that answers no turn, and the reason. It is used if Claude Code is not found, for graphs that never ask it.
 #[derive(Debug)]
 pub struct UnavailableRunner(pub String);
 

@@ -481,11 +481,7 @@ fn chance(now: Timestamp) -> f64 {
     f64::from(u32::try_from(now.0 % 1000).unwrap_or(0)) / 1000.0
 }
 
-// The process of a plug-in and its pipes.
-//
-// The spawner is passed in, because this room starts no process.
-//
-// The stderr of a program, passed on to people within limits.
+// The process of a plug-in and its pipes. The spawner is passed in, because this room starts no process.
 
 /// The time a program may take to end after its stdin was closed.
 pub const GRACE: Duration = Duration::from_secs(2);
@@ -553,6 +549,8 @@ async fn accompany(
     life.kill();
     life.exited().await
 }
+
+// The stderr of a program, passed on to people within limits.
 
 /// The maximum number of lines shown a minute.
 const MAX_LINES_A_MINUTE: u32 = 20;

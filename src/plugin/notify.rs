@@ -362,13 +362,7 @@ fn is_asking(published: &Published) -> bool {
     published.agent.as_ref().is_some_and(|agent| is_question(&agent.activity))
 }
 
-// The message that a run is paused.
-//
-// The kinds of notifications.
-//
-// The signals that programs wait for, and the commands that assert them.
-
-/// Returns the message that a run has stopped, and the way to resume it.
+/// Returns the message that a run is paused, and the way to resume it.
 fn paused(run: &RunId, pause: &PauseReason) -> String {
     match pause {
         PauseReason::Budget { .. } => {

@@ -279,11 +279,7 @@ pub fn destination(transition: &Transition, folder: Option<&Folder>) -> Option<S
     }
 }
 
-// The sentence about a command that a person gives to a run.
-//
-// The sentences about tool calls that need approval.
-
-/// Returns the sentence.
+/// Returns the sentence about a command that a person gives to a run.
 fn given(command: &RunCommand) -> String {
     match command {
         RunCommand::Stop => "asked to stop".to_owned(),
@@ -312,6 +308,8 @@ fn given(command: &RunCommand) -> String {
         RunCommand::StopAgent { agent } => format!("{agent}  asked to stop"),
     }
 }
+
+// The sentences about tool calls that need approval.
 
 /// The maximum length of a call in a sentence, in bytes.
 const MAX_CALL_BYTES: usize = 300;
@@ -524,12 +522,6 @@ fn seen(change: &FactChange) -> String {
 }
 
 // The sentence for people on why an agent waits, or on why several of them do.
-//
-// The records of states that raymond executes, a line each for people.
-//
-// The records of graphs, a line each for people.
-//
-// The sentence about agents that are given hosts.
 
 /// The maximum length of the reason why an agent waits for a person. Views of a fixed width cut it themselves.
 const MAX_REASON_BYTES: usize = 1000;
@@ -608,6 +600,8 @@ pub fn waits_of_many(reason: &WaitReason) -> &'static str {
     }
 }
 
+/// Returns the executed nodes of a graph and the next action.
+
 /// Returns the executed nodes and the next action.
 fn graph_advanced(event: &GraphAdvanced, folder: Option<&Folder>) -> String {
     const MAX_SHOWN_NODES: usize = 4;
@@ -624,7 +618,8 @@ fn graph_advanced(event: &GraphAdvanced, folder: Option<&Folder>) -> String {
     format!("{agent}  {file}: {dots}{way}{arrow}{next}{paid}")
 }
 
-/// Returns the sentence: the hosts that were lost, and the number of agents that each host is given.
+/// Returns the sentence about agents that are given hosts: the hosts that were lost, and the number of agents that each
+/// host is given.
 fn placed(placed: &[PlacedAgent], lost: &[HostName]) -> String {
     let mut counts: BTreeMap<&HostName, usize> = BTreeMap::new();
     for one in placed {
@@ -646,7 +641,7 @@ fn placed(placed: &[PlacedAgent], lost: &[HostName]) -> String {
     }
 }
 
-/// Returns the file of a state and the next action in it.
+/// Returns the file of a state that raymond executes, and the next action in it.
 fn language_advanced(event: &LanguageAdvanced, folder: Option<&Folder>) -> String {
     let agent = &event.turn.agent;
     let next = next_place(event.file.shown_in(folder).as_str(), &event.next_action);

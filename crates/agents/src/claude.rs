@@ -6,16 +6,6 @@
 //!
 //! A process that has answered well stays for the next turn of its session, as long as there is room
 //! for it. If it has died by then, another one takes its place and resumes the session.
-//!
-//! The processes that are being ended while their agents go on.
-//!
-//! A turn that is over is reported before its process has ended, so that both take their time together. The agent's
-//! next turn waits for that end, and so does any turn that continues the session of a process that is being ended, or
-//! branches from it: the process may still write to it.
-//!
-//! Notices of a running turn, for observers.
-//!
-//! Warnings about Claude Code, each once: of its version, and of a login that ends soon.
 
 use std::cell::{Cell, RefCell};
 use std::collections::BTreeSet;
@@ -343,6 +333,12 @@ impl WorkerTurn {
     }
 }
 
+// The processes that are being ended while their agents go on.
+//
+// A turn that is over is reported before its process has ended, so that both take their time together. The agent's
+// next turn waits for that end, and so does any turn that continues the session of a process that is being ended, or
+// branches from it: the process may still write to it.
+
 /// The processes that are being ended.
 #[derive(Debug, Default)]
 pub struct EndingProcesses(RefCell<Vec<EndingProcess>>);
@@ -394,6 +390,8 @@ impl EndingProcesses {
     }
 }
 
+// Warnings about Claude Code, each once: of its version, and of a login that ends soon.
+
 /// The time before the end of a login from which it is warned of, in milliseconds. A run may take a night.
 const LOGIN_ENDS_SOON_MS: u64 = 24 * 3_600_000;
 
@@ -439,7 +437,7 @@ fn login_warning(ends: Timestamp, now: Timestamp) -> Option<String> {
     }
 }
 
-/// Something that a running turn was seen doing.
+/// Something that a running turn was seen doing, for observers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TurnNotice<'turn> {
     /// The model or a tool does this.

@@ -1,6 +1,4 @@
-//! The beginning of a session that takes the place of lost ones: the prompts and answers of their turns.
-//!
-//! They are read from the streams of the agent's turns. The length is limited; the latest turns count most.
+//! Claude Code's session files, the recap that takes the place of lost sessions, and the check of the workflow's copy.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt;
@@ -19,6 +17,10 @@ use tokio::task::spawn_blocking;
 
 use super::stream::line::{LineKind, StreamLine, get, text};
 use super::turn_transcript::TurnTranscript;
+
+// The beginning of a session that takes the place of lost ones: the prompts and answers of their turns.
+//
+// They are read from the streams of the agent's turns. The length is limited; the latest turns count most.
 
 /// The longest beginning, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
@@ -145,14 +147,6 @@ fn shortened(text: &str) -> String {
 }
 
 // Reads the messages of a Claude Code session that the session it branches off does not have.
-//
-// Checks that the copy of the workflow's files is unchanged.
-//
-// This is done before its files are given to a process by their paths.
-//
-// The files in which Claude Code keeps its sessions: one for each, below a folder for the directory it ran in.
-//
-// Claude Code removes old ones by itself, 30 days after their last turn by default.
 
 /// The messages of a session that its origin does not have.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -215,6 +209,10 @@ fn for_each_message(path: &Path, mut visit: impl FnMut(String, bool)) -> std::io
     }
     Ok(())
 }
+
+// The files in which Claude Code keeps its sessions: one for each, below a folder for the directory it ran in.
+//
+// Claude Code removes old ones by itself, 30 days after their last turn by default.
 
 /// The variable that names Claude Code's own directory.
 pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
@@ -342,7 +340,8 @@ pub fn missing_sessions(
     Ok(missing)
 }
 
-/// The check of the copy; without a copy it always passes.
+/// The check that the copy of the workflow's files is unchanged, before its files are given to a process by their
+/// paths. Without a copy it always passes.
 #[derive(Clone, Default)]
 pub struct CopyCheck(Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>);
 

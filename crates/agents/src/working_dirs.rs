@@ -1,6 +1,6 @@
-//! Resolves the working directories of a run's agents on this machine.
+//! The working directories of a run's agents on this machine, the records of worktrees, and the clone of an exchange.
 //!
-//! Each is the run's own directory, a directory below it, or a worktree.
+//! A working directory is the run's own directory, a directory below it, or a worktree.
 //!
 //! A worktree stands in the directory of the run's worktrees under its agent's name, with a [`WorktreeRecord`] beside
 //! it. If the run works in a subdirectory of its repository, so does the agent in its worktree. No directory is made

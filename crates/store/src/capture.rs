@@ -240,7 +240,7 @@ pub(super) fn content_of(path: &Path) -> Option<Vec<u8>> {
     plain_file::read(&path.canonicalize().ok()?, MAX_FILE).ok()
 }
 
-/// A version of a file, as its metadata tell it.
+/// A version of a file, as its metadata tell it: whether a file has changed is known without reading it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileVersion {
     inode: u64,
@@ -268,8 +268,6 @@ impl From<&Metadata> for FileVersion {
 // The copy of a workflow has many files, and a flush of each would take longer than the rest of a run's start. So the
 // copy is written without flushes, and this file is flushed in their place: if a power cut damages the copy, the copy
 // is made again from it. The list of pinned files gives the order and the sizes, and its checksums prove each content.
-//
-// Versions of files, to tell without reading whether a file has changed.
 
 /// Writes the contents of a workflow's files into a file that is not there yet.
 pub(super) fn save(path: &Path, workflow: &WorkflowCapture) -> Result<(), Error> {

@@ -164,13 +164,6 @@ pub fn remove(inbox: &Path, name: &str) -> Result<(), Error> {
 }
 
 // The commands of an inbox that the journal has already: raymond was killed before it removed them.
-//
-// Requests to stop a run, which concern only the raymond that holds it.
-//
-// A run that ends may be asked to stop at the same moment. The sender first puts the request in, and then checks
-// whether the inbox is closed to requests. The holder first closes the inbox, and then removes the requests that
-// it has not taken. So each request is taken, or removed by one of the two: none stays, and the sender can tell
-// from the journal whether it was taken.
 
 /// Returns the commands that are in the journal under these names.
 ///
@@ -239,6 +232,13 @@ pub(super) fn remove_taken(dir: &RunDir) -> Result<(), Error> {
     let done = done(dir, &names(&inbox)?)?;
     done.iter().try_for_each(|name| remove(&inbox, name))
 }
+
+// Requests to stop a run, which concern only the raymond that holds it.
+//
+// A run that ends may be asked to stop at the same moment. The sender first puts the request in, and then checks
+// whether the inbox is closed to requests. The holder first closes the inbox, and then removes the requests that
+// it has not taken. So each request is taken, or removed by one of the two: none stays, and the sender can tell
+// from the journal whether it was taken.
 
 /// The name of the file that is there while an inbox takes no request to stop.
 const CLOSED: &str = "closed";

@@ -1,14 +1,9 @@
-//! The log of a run: ordered lines of one writer, durable when an append returns.
+//! The log of a run, the note of its acknowledged length, and the journal's own thread.
 //!
-//! A run on one machine has only its journal file. A run that several machines share has its log in an engine, and the
-//! journal file is a copy for this machine's readers. The engine comes first, and its answer is the acknowledgement. So
-//! the copy never holds a record that the engine does not have.
-//!
-//! The acknowledged length of a journal: it tells a torn last record from a journal that has lost records.
-//!
-//! The writer notes the end of the last durable record after each sync. The note itself is not synced: it never claims
-//! more than is durable, and after a power cut it may claim less. A journal that is whole only up to an earlier place
-//! has lost acknowledged records.
+//! A log is ordered lines of one writer, durable when an append returns. A run on one machine has only its journal
+//! file. A run that several machines share has its log in an engine, and the journal file is a copy for this machine's
+//! readers. The engine comes first, and its answer is the acknowledgement. So the copy never holds a record that the
+//! engine does not have.
 
 use std::fs::File;
 use std::io;
@@ -152,6 +147,12 @@ impl<M: JournalStorage> RunLog for CopiedLog<M> {
         self.engine.gathering_time()
     }
 }
+
+// The acknowledged length of a journal: it tells a torn last record from a journal that has lost records.
+//
+// The writer notes the end of the last durable record after each sync. The note itself is not synced: it never claims
+// more than is durable, and after a power cut it may claim less. A journal that is whole only up to an earlier place
+// has lost acknowledged records.
 
 /// The length of a note in bytes: the end in hexadecimal digits, its checksum, the end of the line.
 const LENGTH: usize = 16 + 1 + 8 + 1;

@@ -1,7 +1,8 @@
-//! The user's state outside all workspaces: a key, the trust of folders, the seals of runs.
+//! The user's state outside all workspaces, the proofs that raymond began a turn, and the seals of runs.
 //!
-//! Agents may write into the workspace, which usually contains `.raymond`. Data that has to be believed is stored
-//! here, with a proof that only a reader of the key can make.
+//! The state has a key, the trust of folders, and the seals of runs. Agents may write into the workspace, which usually
+//! contains `.raymond`. Data that has to be believed is stored here, with a proof that only a reader of the key can
+//! make.
 
 use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;

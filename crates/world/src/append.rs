@@ -1,10 +1,4 @@
-//! Appends to a file once, even if it is interrupted.
-//!
-//! The content and the old end of the file are noted before the file is touched; the note is named after the file. An
-//! operation that finds the note completes the append first, whether it is the same operation after a crash or another
-//! agent's on the same file: the bytes behind the old end tell how much was written. The append is lost only if
-//! something other than this run's operations has written there in the meantime. (If it wrote the very same text, the
-//! append counts as done.)
+//! Operations that must not be done twice: appends to files, and the notes of an operation's beginning and outcome.
 
 use std::fs::{File, OpenOptions};
 use std::io::{Error, ErrorKind, Read, Seek, SeekFrom, Write};
@@ -23,6 +17,14 @@ use sha2::{Digest, Sha256};
 
 use super::files::{MAX_FILE_BYTES, replace, replacement};
 use super::outcome::OperationError;
+
+// Appends to a file once, even if it is interrupted.
+//
+// The content and the old end of the file are noted before the file is touched; the note is named after the file. An
+// operation that finds the note completes the append first, whether it is the same operation after a crash or another
+// agent's on the same file: the bytes behind the old end tell how much was written. The append is lost only if
+// something other than this run's operations has written there in the meantime. (If it wrote the very same text, the
+// append counts as done.)
 
 /// The content that is about to be appended.
 #[derive(Debug, Serialize, Deserialize)]

@@ -290,8 +290,6 @@ fn free(path: &Path) -> PathBuf {
 }
 
 // Fetches the branches of a run before an agent begins something.
-//
-// Runs git with the directory that reaches the exchange, and with the repository that agents work in.
 
 /// The name under which git fetches.
 const FETCH_STEM: &str = "exchange.fetch";
@@ -404,6 +402,8 @@ fn refs(list: &str) -> BTreeMap<&str, &str> {
     let pairs = list.lines().filter_map(|line| line.split_once(' '));
     pairs.filter(|(at, _)| is_object(at)).map(|(at, name)| (name, at)).collect()
 }
+
+// Runs git with the directory that reaches the exchange, and with the repository that agents work in.
 
 /// The number of bytes that are kept of git's output.
 const MAX_FETCH_OUTPUT_BYTES: usize = 16 * 1024 * 1024;

@@ -1,14 +1,4 @@
-//! Decides which addresses graphs may fetch pages from.
-//!
-//! These are the public internet, and addresses that the person has allowed.
-//!
-//! An address in a URL is checked before anything is sent. A name is checked by its addresses when it is looked up for
-//! the connection, so the connection uses the checked address. A proxy looks up names by itself. So the addresses that
-//! this machine finds for a name are checked before the request goes to the proxy.
-//!
-//! Locks of paths.
-//!
-//! Two agents of a run must not edit one file, or move one repository, at the same time.
+//! The limits of operations: the addresses that may be fetched, the locks of paths, and the protected paths.
 
 use core::net::{IpAddr, SocketAddr};
 use std::collections::{BTreeSet, HashMap};
@@ -27,6 +17,12 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use tokio::sync::{Mutex as Turn, OwnedMutexGuard};
 
 use crate::glob::resolve;
+
+// Decides which addresses graphs may fetch pages from: the public internet, and addresses that the person has allowed.
+//
+// An address in a URL is checked before anything is sent. A name is checked by its addresses when it is looked up for
+// the connection, so the connection uses the checked address. A proxy looks up names by itself. So the addresses that
+// this machine finds for a name are checked before the request goes to the proxy.
 
 /// The addresses of a name, or an error.
 type AddressLookup = Pin<Box<dyn Future<Output = std::io::Result<Vec<IpAddr>>> + Send>>;
@@ -170,7 +166,7 @@ impl Resolve for AddressGate {
     }
 }
 
-/// The locks of the paths in use.
+/// The locks of the paths in use: two agents of a run must not edit one file, or move one repository, at the same time.
 #[derive(Debug, Default)]
 pub(super) struct PathLocks(Mutex<HashMap<PathBuf, Weak<Turn<()>>>>);
 

@@ -1,12 +1,4 @@
-//! Executes the operations that a graph asks for.
-//!
-//! Clones: made aside and put in place as a whole, so that a partial clone never has the name.
-//!
-//! Runs a script of the workflow, at most once for a step.
-//!
-//! Reads the note that a script or a command has left of its outcome, for people.
-//!
-//! Its proof is not looked at.
+//! Executes the operations that a graph asks for, among them git clones and scripts of the workflow.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -311,6 +303,8 @@ pub(super) async fn fetch(
     }
 }
 
+// Clones: made aside and put in place as a whole, so that a partial clone never has the name.
+
 /// A clone that is to be made.
 pub(super) struct GitClone<'clone> {
     pub(super) url: &'clone str,
@@ -425,6 +419,8 @@ fn put(draft: &PathBuf, path: &Path) -> std::io::Result<()> {
     path.parent().map_or(Ok(()), sync_directory)
 }
 
+// Runs a script of the workflow, at most once for a step.
+
 /// The longest value of a variable, in bytes: what Linux takes, less the name.
 const MAX_VALUE_BYTES: usize = 128 * 1024 - 512;
 
@@ -506,6 +502,8 @@ impl ScriptRun<'_> {
         })
     }
 }
+
+// Reads the note that a script or a command has left of its outcome, for people. Its proof is not looked at.
 
 /// The longest note that is read, in bytes.
 const MAX_LENGTH: u64 = 16 * 1024 * 1024;

@@ -314,19 +314,6 @@ fn chance() -> f64 {
 }
 
 // The supervisor and turns: it prepares a turn that has a permit, and judges its reply.
-//
-// The agents whose next work starts with a record that is not durable yet.
-//
-// Until then nothing else begins that work. Agents that have begun before keep their places among the permits, because
-// started work is finished first.
-//
-// The timers of agents.
-//
-// They end a backoff, a hold, a stagger, the timeout of a question or a join, and a time that a program waits for.
-//
-// They all share one timer, because every additional timer would be polled at each message, and ten thousand agents may
-// be waiting for their stagger to pass. The clock is checked at least once a minute, because time goes on while a
-// machine sleeps.
 
 impl Supervisor {
     /// Prepares the turn of an agent that has a permit. The permit is returned if the agent has ended, or if the run
@@ -379,6 +366,11 @@ impl Handler<MessageRead> for Supervisor {
     }
 }
 
+// The agents whose next work starts with a record that is not durable yet.
+//
+// Until then nothing else begins that work. Agents that have begun before keep their places among the permits, because
+// started work is finished first.
+
 /// The queued effects, by agent.
 #[derive(Debug, Default)]
 pub(super) struct QueuedEffects {
@@ -430,6 +422,14 @@ impl QueuedEffects {
         self.begun
     }
 }
+
+// The timers of agents.
+//
+// They end a backoff, a hold, a stagger, the timeout of a question or a join, and a time that a program waits for.
+//
+// They all share one timer, because every additional timer would be polled at each message, and ten thousand agents may
+// be waiting for their stagger to pass. The clock is checked at least once a minute, because time goes on while a
+// machine sleeps.
 
 /// The agents to look at again, each with its time.
 #[derive(Debug, Default)]

@@ -1,6 +1,4 @@
-//! The supervisor and joins: agents that wait for agents that they forked, and agents that are no longer needed.
-//!
-//! Makes the worktree of an agent before it advances for the first time.
+//! The supervisor's handling of joins, unneeded agents, worktrees, approvals, questions and people's commands.
 
 use std::collections::HashSet;
 use std::rc::Rc;
@@ -29,6 +27,8 @@ use crate::language::resume::ResumeInput;
 
 /// The delay, in milliseconds, before another check whether turns begun earlier are attached.
 const SOON_MS: u64 = 5;
+
+// The supervisor and joins: agents that wait for agents that they forked, and agents that are no longer needed.
 
 impl Supervisor {
     /// Lets an agent wait for those it has forked, until enough of them have ended or the timeout is over. No
@@ -119,6 +119,8 @@ impl Supervisor {
     }
 }
 
+// Makes the worktree of an agent before it advances for the first time.
+
 impl Supervisor {
     /// Advances an agent that enters its state, once its worktree is there.
     pub(super) fn advance_in_working_dir(&mut self, report: TurnReport, ctx: &mut Ctx<Self>) {
@@ -147,10 +149,6 @@ impl Supervisor {
 
 // The supervisor and tool calls that need approval: it asks about each once, plug-ins too, and tells its turn the
 // answer.
-//
-// Commands of people: each is recorded, then its consequences.
-//
-// The supervisor and questions: agents that wait for answers, the answers, and their timeouts.
 
 impl Supervisor {
     /// Tells a running turn the answer to a call, or that a person is asked about it. Plug-ins may answer before.
@@ -219,6 +217,8 @@ impl Handler<ApprovalRequested> for Supervisor {
     }
 }
 
+// The supervisor and questions: agents that wait for answers, the answers, and their timeouts.
+
 impl Supervisor {
     /// Lets an agent wait for an answer until it comes or the timeout is over. That may take days, so no process
     /// is kept for it.
@@ -262,6 +262,8 @@ impl Supervisor {
         }
     }
 }
+
+// Commands of people: each is recorded, then its consequences.
 
 impl Supervisor {
     /// Returns the event that retries failed agents; `None` if the selection chooses none.

@@ -1,7 +1,8 @@
-//! The exporter: spans and metrics wait in bounded queues until separate threads send them.
+//! Exports telemetry: the queues of spans and metrics, the transport to a collector, and the configuration.
 //!
-//! A slow or missing collector costs the run nothing: data that finds the queue full is dropped. Lost data is
-//! counted and reported once, at the end, which waits for a few seconds only.
+//! Spans and metrics wait in bounded queues until separate threads send them. A slow or missing collector costs the run
+//! nothing: data that finds the queue full is dropped. Lost data is counted and reported once, at the end, which waits
+//! for a few seconds only.
 
 use std::error::Error;
 use std::fmt;

@@ -1,6 +1,4 @@
-//! The types of a line of the stream, for all that read it: parsed only as far as needed.
-//!
-//! The kinds of lines of the stream.
+//! The lines of the stream: their types, parsed only as far as needed, and how they are assembled from pieces.
 
 use std::borrow::Cow;
 
@@ -408,15 +406,6 @@ pub(crate) const PARTIAL: &str = "stream_event";
 //
 // The line that ends a turn contains its cost, even if the answer in it makes the line too long. So such a line is
 // parsed while it is read, and only the short members of its object are kept.
-//
-// Assembles the lines of a stream from pieces, in memory that does not grow with it. Pure.
-//
-// A line is held up to a maximum length. For a longer line, only the short members of its object are kept.
-//
-// The lines that show a message while the model still writes it. Pure.
-//
-// They are a sign of life and a preview. The whole message follows in a separate line, so nothing
-// is lost when they are dropped.
 
 /// The longest member that is kept, its name included, in bytes.
 const MAX_MEMBER: usize = 64 * 1024;
@@ -493,6 +482,11 @@ impl LongLine {
     }
 }
 
+// The lines that show a message while the model still writes it. Pure.
+//
+// They are a sign of life and a preview. The whole message follows in a separate line, so nothing is lost when they are
+// dropped.
+
 /// Beginning of nearly all of these lines; the order of the keys is not fixed.
 const PREFIX: &[u8] = b"{\"type\":\"stream_event\",";
 
@@ -540,6 +534,10 @@ impl CompactedLengths {
         is_kept
     }
 }
+
+// Assembles the lines of a stream from pieces, in memory that does not grow with it. Pure.
+//
+// A line is held up to a maximum length. For a longer line, only the short members of its object are kept.
 
 /// The longest line that is held, in bytes.
 pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;

@@ -1,9 +1,4 @@
-//! The mail that this process has received, which is not handed out again to the same claim or lease.
-//!
-//! A note about it in the database would change the same rows as a begin or a reply, and each would wait for the other's
-//! disk.
-//!
-//! The mail that waiters were notified of, so that they do not loop.
+//! The mail that this process has received, and the statements of each step as functions of the database.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -12,6 +7,11 @@ use std::time::{Duration, Instant};
 use raymond_model::id::RunId;
 
 use crate::shared_log::{HostClaim, RunLease};
+
+// The mail that this process has received, which is not handed out again to the same claim or lease.
+//
+// A note about it in the database would change the same rows as a begin or a reply, and each would wait for the other's
+// disk.
 
 /// The number of received requests from which on those are dropped that were begun.
 const MANY: usize = 512;
@@ -190,7 +190,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The mail that receivers were notified of, by their channels.
+/// The mail that receivers were notified of, by their channels, so that waiters do not loop on the same mail.
 #[derive(Debug, Default)]
 pub(super) struct ToldMail(Mutex<HashMap<String, String>>);
 
@@ -204,6 +204,10 @@ impl ToldMail {
 
 // The statements of each step, which are functions of the schema.
 //
+// Each connection of the server plans a function once. Planning such a statement costs as much as executing it. A
+// statement that a client prepares would be planned once, too, but a pooler in between may give each transaction
+// another connection.
+//
 // A database gets these functions when its tables are created or migrated. If you add or change a function, raise the
 // version in `schema.rs`, and let `greet` migrate the tables of the previous version. Each function returns at least
 // one row, even if it found nothing, because no row means that the fence does not hold.
@@ -211,11 +215,6 @@ impl ToldMail {
 // Rows that are named by their keys are found only by these: `IS TRUE` keeps the planner from using an index with all
 // rows of a run. Indexes compare with `statement_timestamp()`, because `clock_timestamp()` can change during a
 // statement.
-//
-// Statements that the database keeps as functions: each connection of the server plans them once.
-//
-// Planning such a statement costs as much as executing it. A statement that a client prepares would be planned once,
-// too, but a pooler in between may give each transaction another connection.
 
 /// Makes a [`StoredStatement`] of a name, the types of its parameters, these as `$1, …`, the columns of its rows, and its text.
 ///

@@ -1,11 +1,4 @@
-//! The engine as a value: its address, and the way to its objects.
-//!
-//! The last looks for mail: receivers that just found mail look again soon, and receivers that wait in vain look
-//! rarely.
-//!
-//! Waking a receiver costs the server more than a look, and a look that goes with other calls costs it little.
-//!
-//! The news that waiters have seen, so that the same news does not wake them twice.
+//! The Restate engine: its address, the way to its objects, what it knows of waits and news, and the space of runs.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -246,6 +239,11 @@ impl SentKeys {
     }
 }
 
+// The last looks for mail: receivers that just found mail look again soon, and receivers that wait in vain look
+// rarely.
+//
+// Waking a receiver costs the server more than a look, and a look that goes with other calls costs it little.
+
 /// The time after which a receiver that found mail looks again, unless another call has included the look before.
 pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(15);
 
@@ -352,7 +350,7 @@ impl MailLooks {
     }
 }
 
-/// The numbers of the last news that waiters have seen.
+/// The numbers of the last news that waiters have seen, so that the same news does not wake them twice.
 #[derive(Debug, Default)]
 pub(super) struct SeenNews(Mutex<HashMap<ReceiverName, u64>>);
 

@@ -1,15 +1,8 @@
-//! A worker that serves the objects: it listens, and registers itself if nobody else serves, now or later.
+//! Serves the objects to the Restate server, and connects to it: registration, clocks, settings, calls and errors.
 //!
-//! All workers that listen serve the same objects. The server dials one of them. When that worker no longer answers,
-//! another worker moves the deployment to itself, and the calls in progress continue there.
-//!
-//! The HTTP client for the server, and the thread that drives it.
-//!
-//! The clocks of the worker and of the server, which have to agree.
-//!
-//! A lease that a handler extends ends by the server's timers, at a time that the worker's clock has said.
-//!
-//! The settings of a connection, read from an address: `restate://HOST:PORT?admin=URL&tls=true`.
+//! A worker listens, and registers itself if nobody else serves, now or later. All workers that listen serve the same
+//! objects. The server dials one of them. When that worker no longer answers, another worker moves the deployment to
+//! itself, and the calls in progress continue there.
 
 use std::error::Error as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
@@ -187,6 +180,8 @@ impl ObjectServer {
     }
 }
 
+// The HTTP client for the server, and the thread that drives it.
+
 /// The time for a new connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
 
@@ -240,6 +235,10 @@ pub(super) fn client() -> Result<reqwest::Client, String> {
         .map_err(|error| error.to_string())
 }
 
+// The clocks of the worker and of the server, which have to agree.
+//
+// A lease that a handler extends ends by the server's timers, at a time that the worker's clock has said.
+
 /// The most that the clocks may differ. The server says its time in whole seconds, and a lease takes six.
 const MOST: Duration = Duration::from_secs(3);
 
@@ -258,6 +257,8 @@ pub(super) fn difference(date: &str, now: SystemTime) -> Option<String> {
         )
     })
 }
+
+// The settings of a connection, read from an address: `restate://HOST:PORT?admin=URL&tls=true`.
 
 /// The port of the server's ingress, unless the address names one.
 const INGRESS_PORT: u16 = 8080;

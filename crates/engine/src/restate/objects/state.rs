@@ -1,13 +1,4 @@
-//! The state of an object as a decision sees it: values by their keys, and the changes to make.
-//!
-//! A decision is a function without a server. It names the values that it lacks, gets them, and runs again from its
-//! beginning, so that only the values that it needs are loaded.
-//!
-//! The decisions of the index: which runs and hosts there are.
-//!
-//! The calls of the index of runs and hosts, and its answers.
-//!
-//! The version of the objects: of their calls, their answers and what they keep.
+//! The base of the objects: the state that a decision sees, the calls of the index and of hosts, and the shell.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -20,6 +11,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::restate::objects::run_calls::{FactChangeCall, RunAnswer, RunCall};
+
+// The state of an object as a decision sees it: values by their keys, and the changes to make.
+//
+// A decision is a function without a server. It names the values that it lacks, gets them, and runs again from its
+// beginning, so that only the values that it needs are loaded.
 
 /// The values of an object that were loaded so far; `None` for a value that does not exist.
 pub(super) type LoadedValues = BTreeMap<String, Option<Vec<u8>>>;
@@ -164,6 +160,8 @@ pub(super) enum ObjectEffect {
 
 impl Eq for ObjectEffect {}
 
+// The calls of the index of runs and hosts, and its answers.
+
 /// A run in the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -201,7 +199,7 @@ pub(in crate::restate) enum IndexAnswer {
     Hosts(BTreeSet<String>),
 }
 
-/// The version.
+/// The version of the objects: of their calls, their answers and what they keep.
 pub(in crate::restate) const VERSION: u32 = 6;
 
 /// The status of an answer to a call of another version.
@@ -225,6 +223,8 @@ impl<C> VersionedCall<C> {
 pub(super) struct CallVersion {
     pub(super) version: u32,
 }
+
+// The calls of the object of a host, and its answers.
 
 /// A call that may change a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -295,10 +295,6 @@ pub(in crate::restate) enum HostObjectAnswer {
 }
 
 // The shell around the decisions: it loads what they ask for, and has the server do what they decide.
-//
-// The effects of a decision in other objects.
-//
-// The names of the objects and of their handlers.
 
 /// The status of an answer about what cannot be read.
 const DAMAGED: u16 = 422;
@@ -478,6 +474,8 @@ pub(super) async fn woken(
         slept = context.sleep(longest) => slept.map(|()| seen)
     }
 }
+
+// The names of the objects and of their handlers.
 
 /// The object of a run, by its id.
 pub(in crate::restate) const RUN: &str = "RaymondRun";

@@ -1,12 +1,7 @@
-//! Finds the agent in whose turn this process runs.
+//! Finds the agent in whose turn this process runs, and ends this process with its parent if the parent asks for it.
 //!
 //! All ancestors of this process are checked, because a command can set its environment freely and start its own
 //! raymond. What cannot be seen counts against the command: see `Sight`.
-//!
-//! Ties the life of this process to its parent's, if the parent asks for it.
-//!
-//! `raymond test` starts a raymond for each case. If it is killed, it can no longer end them, so the system sends them
-//! a signal to end, like an interrupt. On systems other than Linux they run until they end by themselves.
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
@@ -254,6 +249,11 @@ fn without_deletion_mark(exe: PathBuf) -> PathBuf {
     let kept = exe.to_str().and_then(|path| path.strip_suffix(" (deleted)")).map(PathBuf::from);
     kept.unwrap_or(exe)
 }
+
+// Ties the life of this process to its parent's, if the parent asks for it.
+//
+// `raymond test` starts a raymond for each case. If it is killed, it can no longer end them, so the system sends them
+// a signal to end, like an interrupt. On systems other than Linux they run until they end by themselves.
 
 /// The variable with the number of the process that this one is not to outlive.
 pub const VARIABLE: &str = "RAYMOND_OWNER";

@@ -1,12 +1,8 @@
-//! Runs a program once for its output and its exit: git, a shell, python3.
-//! It leads its own process group, which ends with it, so nothing that it started outlives it. It has a time limit, and
-//! its caller can end it earlier. The beginning and the end of its output are kept. It carries the run's mark as a turn
-//! does, so the next raymond cleans up its orphans.
+//! Runs a program once for its output and its exit, and keeps the end of the stderr of a process.
 //!
-//! The stderr of a process, of which only the end is kept.
-//!
-//! The process appends to the file itself, so it does not depend on the runtime. The runtime cuts the file back to its
-//! end while it follows a turn, when the turn is over, and after the end of the process.
+//! A program, such as git, a shell or python3, leads its own process group, which ends with it, so nothing that it
+//! started outlives it. It has a time limit, and its caller can end it earlier. The beginning and the end of its output
+//! are kept. It carries the run's mark as a turn does, so the next raymond cleans up its orphans.
 
 use std::borrow::Cow;
 use std::ffi::{OsStr, OsString};
@@ -217,6 +213,11 @@ async fn capture(pipe: Option<impl AsyncRead + Unpin>, output: &mut CapturedOutp
         output.push(&part[..length], kept);
     }
 }
+
+// The stderr of a process, of which only the end is kept.
+//
+// The process appends to the file itself, so it does not depend on the runtime. The runtime cuts the file back to its
+// end while it follows a turn, when the turn is over, and after the end of the process.
 
 /// The number of bytes of its end that are kept.
 const KEPT_BYTES: u64 = 64 * 1024;

@@ -202,8 +202,6 @@ impl Drop for ChildProcess {
 }
 
 // Signals to process groups and to single processes. Nothing else in this program sends any.
-//
-// The exit of a process.
 
 /// A process group, by the number of the process that leads it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

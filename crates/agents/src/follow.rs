@@ -1,4 +1,4 @@
-//! Follows a process until its turn is over.
+//! Follows a process until its turn is over, and passes the news for the turn on to it.
 //!
 //! A turn is over at its `result`, not at the end of the process: processes that the agent's tools started can hold the
 //! output open for hours. A write to the stream's file wakes the follower, and so does the end of its child. Where the
@@ -6,9 +6,6 @@
 //!
 //! Timeouts count from the start of following. An adopted turn gets its whole time again, because
 //! the time before may have passed while nobody watched.
-//!
-//! The news for a running turn: answers to its calls, and messages from people. Its follower writes them to its
-//! process.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -184,6 +181,8 @@ fn idle_timeout(stream: &StreamParser, limits: TurnTimeouts) -> Option<Duration>
         || stream.approvals.are_held();
     (!is_working).then(|| Duration::from_millis(announced))
 }
+
+// The news for a running turn: answers to its calls, and messages from people. Its follower writes them to its process.
 
 /// The longest time for a process to read an answer.
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);

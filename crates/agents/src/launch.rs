@@ -1,14 +1,4 @@
-//! Starts processes: for a turn, or ahead of one.
-//!
-//! The version of Claude Code on this machine, as the program says it.
-//!
-//! The failures of turns whose process cannot be started, or whose files cannot be written. Pure.
-//!
-//! The flags and variables of a lean start: less of Claude Code is loaded, and requests are smaller. Pure.
-//!
-//! `--bare` leaves out the most, but does not read the login, so it needs a key in the environment. It also offers only
-//! the tools Bash, Edit and Read, regardless of `--tools`. If it cannot be used, individual switches leave out as much
-//! as possible.
+//! Starts processes: for a turn, or ahead of one; the failures to start one, and the flags of a lean start.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -220,6 +210,8 @@ fn start_with(
     Ok((process, group))
 }
 
+// The failures of turns whose process cannot be started, or whose files cannot be written. Pure.
+
 /// The system's number for a file that is not a program it can run, `ENOEXEC`.
 const NOT_A_PROGRAM: i32 = 8;
 
@@ -265,6 +257,12 @@ pub(super) fn not_started(program: &Path, cwd: &Path, error: &std::io::Error) ->
         )
     }
 }
+
+// The flags and variables of a lean start: less of Claude Code is loaded, and requests are smaller. Pure.
+//
+// `--bare` leaves out the most, but does not read the login, so it needs a key in the environment. It also offers only
+// the tools Bash, Edit and Read, regardless of `--tools`. If it cannot be used, individual switches leave out as much
+// as possible.
 
 /// The tools of a lean process, if neither the state nor the starter of the run names others.
 const TOOLS: [&str; 3] = ["Bash", "Edit", "Read"];
@@ -321,6 +319,8 @@ fn lean_flags(options: &TurnOptions, given: &[String], has_credentials: bool) ->
     let variable = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
     StartupFlags { arguments, variables: WITHOUT_MEMORY.map(variable).to_vec() }
 }
+
+// The version of Claude Code on this machine, as the program says it.
 
 /// The time for the answer; the program only prints it.
 const ANSWER_LIMIT: Duration = Duration::from_secs(10);

@@ -1,4 +1,5 @@
-//! Decides the outcome of a turn, from the end of following and the stream.
+//! Decides the outcome of a turn, from the end of following and the stream, and ends the turn.
+//!
 //! A turn that was cancelled or took too long may still have answered. An error after the cancel is ignored. A result
 //! does not count as an answer while background work runs that the turn waits for.
 

@@ -1,8 +1,8 @@
-//! A plug-in's process, which runs beside a run from its beginning to its end.
+//! A plug-in's process, and the environment of all programs beside Claude Code.
 //!
-//! It leads its own process group and uses pipes, so the end of its stdin shows that raymond has ended, even after a
-//! crash. It carries the run's mark under its own name, not under the name of a turn. So the cleanup of the turns'
-//! orphans leaves it alone, and the next raymond finds it.
+//! The process runs beside a run from its beginning to its end. It leads its own process group and uses pipes, so the
+//! end of its stdin shows that raymond has ended, even after a crash. It carries the run's mark under its own name, not
+//! under the name of a turn. So the cleanup of the turns' orphans leaves it alone, and the next raymond finds it.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};

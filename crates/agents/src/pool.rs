@@ -3,11 +3,6 @@
 //! Each process holds a slot from before its start until it and its group have ended, with a turn or without. If a
 //! slot is needed, none is free and none will be soon, because a process is being ended, the process that has waited
 //! longest is retired. While someone waits for a slot that is not about to be free, no process is kept.
-//!
-//! Counts the living processes, and those that have had time to take the memory they need.
-//!
-//! The machine's figures do not yet show what a process that has just been started will take. So only
-//! a process that has lived for a while counts as grown; all others are reckoned at their full size.
 
 use std::cell::{Cell, RefCell};
 

@@ -1,12 +1,6 @@
-//! The stream of a turn that a script answers.
+//! The stream of a turn that a script answers, and the replies that a script's turns were given.
 //!
 //! Its lines are those of Claude Code, so that what reads the turns of a run need not know who answers.
-//!
-//! The replies of a script that the agents of a run were given, kept beside the streams of the turns.
-//!
-//! Most lists are taken in order, and the number of an agent's turns tells the next one. Where the choice depends on
-//! more, a line for each turn says which reply it was given, so that a run that is resumed goes on as it would have.
-//! A turn that is run again has the same identity; its later line counts.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -110,6 +104,12 @@ impl ScriptedStream {
         written.map_err(|error| unwritable(&self.path, &error))
     }
 }
+
+// The replies of a script that the agents of a run were given, kept beside the streams of the turns.
+//
+// Most lists are taken in order, and the number of an agent's turns tells the next one. Where the choice depends on
+// more, a line for each turn says which reply it was given, so that a run that is resumed goes on as it would have.
+// A turn that is run again has the same identity; its later line counts.
 
 /// The most bytes that are read of it.
 const MAX_BYTES: u64 = 256 * 1024 * 1024;

@@ -1,4 +1,4 @@
-//! The tool calls of a turn, read from its stream. Pure.
+//! The tool calls of a turn, and the time that the model took of each turn, read from streams.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -14,6 +14,8 @@ use serde_json::Value;
 use super::stream::approvals::{PermissionDenial, reads_like_a_refusal};
 use super::stream::line::{ContentBlock, LineKind, RawField, StreamLine, StreamMessage, get, text};
 use super::transcript::TurnFiles;
+
+// The tool calls of a turn, read from its stream. Pure.
 
 /// The number of bytes that are kept of an output.
 const MAX_OUTPUT_BYTES: usize = 4096;

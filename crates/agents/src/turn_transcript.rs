@@ -1,13 +1,8 @@
-//! A turn's part of a stream, line by line, and the messages in it.
+//! A turn's part of a stream, line by line: its messages, the files that it changed, and an observer of it.
 //!
 //! A process that stays writes all its turns into one stream. The start of each further turn is in a separate file. A
 //! turn ends when nothing more can follow its result. A process that got its prompt as a file had only one turn, and
 //! all its output belongs to that turn.
-//!
-//! The files that a turn changed with Claude Code's own tools for files, read from its stream.
-//!
-//! A call counts when its answer reports that it was done. The changes of other tools, such as commands, are not in the
-//! stream, but commands are counted.
 
 use std::fs::File;
 use std::io;
@@ -245,6 +240,11 @@ fn asks(event: &StreamLine<'_>, message: Option<&MessageId>) -> bool {
         None => event.is_repetition(),
     }
 }
+
+// The files that a turn changed with Claude Code's own tools for files, read from its stream.
+//
+// A call counts when its answer reports that it was done. The changes of other tools, such as commands, are not in the
+// stream, but commands are counted.
 
 /// The changes of a turn.
 #[derive(Debug, Default)]

@@ -1,8 +1,4 @@
-//! A running Claude Code process: writing to it, reading its stream, ending it.
-//!
-//! Configurations of a process that are passed as files.
-//!
-//! A command line can be read by every user of the machine, and MCP servers and settings may have tokens in them.
+//! A running Claude Code process: its life, its files, writing to it, reading its stream, and stopping its turns.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -316,6 +312,11 @@ impl Worker {
     }
 }
 
+// Counts the living processes, and those that have had time to take the memory they need.
+//
+// The machine's figures do not yet show what a process that has just been started will take. So only a process that
+// has lived for a while counts as grown; all others are reckoned at their full size.
+
 /// Age after which a process has taken most of its memory.
 const GROWN_AGE: Duration = Duration::from_secs(5);
 
@@ -355,6 +356,10 @@ impl ProcessCounts {
         lives.iter().filter_map(Weak::upgrade).filter(grown).count()
     }
 }
+
+// Configurations of a process that are passed as files.
+//
+// A command line can be read by every user of the machine, and MCP servers and settings may have tokens in them.
 
 /// The kind of a file of settings.
 const SETTINGS: &str = "settings";
@@ -467,8 +472,6 @@ fn process_of(file: &str) -> Option<&str> {
 }
 
 // A running process of a turn: one this runtime started, or one an earlier runtime left running.
-//
-// Stops turns: all of a run, or that of one agent.
 
 /// Poll interval of an adopted process: the system reports an end only to the parent.
 const ADOPTED_POLL_INTERVAL: Duration = Duration::from_millis(50);
@@ -608,6 +611,8 @@ impl WorkerProcess {
         }
     }
 }
+
+// Stops turns: all of a run, or that of one agent.
 
 /// The urgency with which a running turn is asked to stop.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

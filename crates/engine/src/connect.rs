@@ -1,10 +1,4 @@
-//! An engine, and the connection to one.
-//!
-//! The address of an engine. Its password is used, and never shown.
-//!
-//! The space of runs in an engine: commands from any machine, and large contents by their checksum.
-//!
-//! The service of workers for an engine that dials them, as a Restate server does.
+//! An engine as an interface: its address, the connection to it, the space of runs, and the service of workers.
 
 use std::any::Any;
 use std::fmt;
@@ -66,6 +60,8 @@ pub fn serve(
     }
 }
 
+// The space of runs in an engine: commands from any machine, and large contents by their checksum.
+
 /// A command that waits for the supervisor of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SharedCommand {
@@ -113,6 +109,8 @@ pub(super) fn too_large(bytes: u64, most: u64) -> String {
     format!("it has at least {bytes} bytes, and at most {most} are loaded")
 }
 
+// The service of workers for an engine that dials them, as a Restate server does.
+
 /// The options of a worker that serves an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ServingOptions {
@@ -143,6 +141,8 @@ impl fmt::Debug for ServedEngine {
         f.debug_tuple("ServedEngine").field(&self.url).finish()
     }
 }
+
+// The address of an engine. Its password is used, and never shown.
 
 /// A kind of engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Display, IntoStaticStr, EnumString)]

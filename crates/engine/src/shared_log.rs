@@ -1,9 +1,4 @@
-//! The log of a run in an engine: written by the holder of its lease alone, read by everyone.
-//!
-//! The changes of facts that all runs of an engine share: one log, in one order.
-//!
-//! The engine does not know what a change means. Who changes a fact has read all changes before, and appends his own behind
-//! them only if no other has come meanwhile; else he reads that one, and decides again.
+//! What an engine keeps for all machines: the logs of runs, the changes of facts, the mailbox of hosts, and the hosts.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -12,6 +7,8 @@ use raymond_model::host::{HostEpoch, HostName, HostReport, HostStanding};
 use raymond_model::id::RunId;
 
 use crate::EngineError;
+
+// The log of a run in an engine: written by the holder of its lease alone, read by everyone.
 
 /// A new run for an engine.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -125,6 +122,11 @@ pub trait SharedLog {
     /// [`EngineError`] if the engine cannot be asked.
     fn runs(&self) -> Result<Vec<SharedRun>, EngineError>;
 }
+
+// The changes of facts that all runs of an engine share: one log, in one order.
+//
+// The engine does not know what a change means. A writer has read all changes before, and appends its own behind them
+// only if no other has come meanwhile. Otherwise it reads that one, and decides again.
 
 /// A change in the log.
 #[derive(Debug, Clone, PartialEq, Eq)]

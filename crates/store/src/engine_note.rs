@@ -1,11 +1,7 @@
-//! The note in the copy of a shared run: the engine that has its log, and the raymond that supervises it.
+//! The note in the copy of a shared run, which names its engine and its supervisor, and the identity of a worker.
 //!
 //! The note is as new as the last look at the engine. A run's own lock says nothing of a copy: its supervisor may be on
 //! another machine, and a reader of this machine holds the lock while it writes the copy.
-//!
-//! The identity of a worker, which it keeps over restarts.
-//!
-//! It lies in the directory of the worker, so that the next worker there takes up what this one began. One at a time has it.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
@@ -36,7 +32,7 @@ const MAX_BEGUN: (usize, usize) = (20_000, 128);
 /// The name of the note in a run's directory.
 const NAME: &str = "engine.json";
 
-/// The note.
+/// The note: the engine that has the log of the run, and the raymond that supervises it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EngineNote {
     version: u32,
@@ -130,6 +126,11 @@ impl EngineNote {
         }
     }
 }
+
+// The identity of a worker, which it keeps over restarts.
+//
+// It lies in the directory of the worker, so that the next worker there takes up what this one began. One at a time has
+// it.
 
 /// The longest identity, in bytes.
 const MAX_LENGTH: u64 = 128;

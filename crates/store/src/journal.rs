@@ -4,11 +4,6 @@
 //! line with others after it is damage, and an error. A read stops at the length that the file had when the read
 //! began, so a journal can be read while it is written: an incomplete line is left for the next read. Acknowledged
 //! records are never changed. A snapshot shortens recovery, and the whole history stays readable.
-//!
-//! The journal of a run as one sequence of bytes, also if it shares its beginning with another run.
-//!
-//! A run that branches off another has the other's journal as `journal.base`, another name of the same file, which only
-//! grows. `journal.base.json` says how much of it belongs to the run. The run's own records follow in `journal.jsonl`. So a branch of a long run costs no copy, and the base stays when the other run is removed.
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -205,6 +200,12 @@ impl JournalReader {
         Ok(!self.line.is_empty())
     }
 }
+
+// The journal of a run as one sequence of bytes, also if it shares its beginning with another run.
+//
+// A run that branches off another has the other's journal as `journal.base`, another name of the same file, which only
+// grows. `journal.base.json` says how much of it belongs to the run. The run's own records follow in `journal.jsonl`.
+// So a branch of a long run costs no copy, and the base stays when the other run is removed.
 
 /// The longest note of a base, in bytes.
 const MAX_NOTE: u64 = 64 * 1024;

@@ -1,5 +1,6 @@
-//! One line of the journal:
-//! `{"format":2,"seq":1,"at":"2026-01-15T14:30:22.123Z","event":…,"crc":"89abcdef"}`.
+//! The format of a line of the journal: how records are written, framed, checked, proven and read.
+//!
+//! A line is `{"format":2,"seq":1,"at":"2026-01-15T14:30:22.123Z","event":…,"crc":"89abcdef"}`.
 //!
 //! The format stands first, so that each line can be read by itself; a line without it has format 1. A run that was
 //! begun in an older format continues in the newest format. Older formats are read by `store::migrate`.

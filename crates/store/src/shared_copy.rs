@@ -1,12 +1,8 @@
-//! The copy on this machine of a run that several machines share.
+//! The copies on this machine of what several machines share: a run, and the log of the changes of facts.
 //!
-//! The log in the engine is the truth. The copy has the same records in a run's directory like any other, each with the
-//! proof of this machine's user, so everything that reads a run reads this one, too. A [note](super::engine_note) beside the
-//! journal names the engine: such a run is not resumed from its copy alone.
-//!
-//! The facts that several machines share, as the dataspace of one machine uses them.
-//!
-//! The log of their changes is elsewhere, and is the truth. Each machine makes its dataspace a copy of it.
+//! The log of a run in the engine is the truth. The copy has the same records in a run's directory like any other, each
+//! with the proof of this machine's user, so everything that reads a run reads this one, too. A
+//! [note](super::engine_note) beside the journal names the engine: such a run is not resumed from its copy alone.
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
@@ -255,6 +251,10 @@ fn flawed(journal: &Path, seq: u64, flaw: &RecordError) -> Error {
 fn damaged(journal: &Path, seq: u64, why: String) -> Error {
     Error::Damaged { path: journal.to_owned(), line: seq, record: seq, why }
 }
+
+// The facts that several machines share, as the dataspace of one machine uses them.
+//
+// The log of their changes is elsewhere, and is the truth. Each machine makes its dataspace a copy of it.
 
 /// A change of a shared fact.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,17 +1,9 @@
-//! Finds the files that a pattern names.
+//! Finds the files that a pattern names, and resolves the paths of a workflow within its workspace.
 //!
 //! A pattern is matched name by name, as in a shell: `*` and `?` do not match a `/`, `**`
 //! stands for any number of directories, `[…]` and `{…,…}` for one of several, and a name that begins
 //! with a dot is found only by a pattern that does. Only files are found. Symbolic links are followed
 //! if they stay inside the workspace, but never by `**`, which would run in circles.
-//!
-//! Resolves paths of a workflow, and refuses those that lead outside the workspace.
-//!
-//! A path is walked name by name. A symbolic link in it is resolved by the system, so the result
-//! has neither links nor `..` in it, and it is inside the root or refused. Between this and its use
-//! a program that may write in the workspace could add a link: such a program
-//! can do as much harm without raymond. The check keeps out paths that a workflow, or a model's output in it,
-//! should not name.
 
 use std::collections::BTreeSet;
 use std::io::ErrorKind;
@@ -196,6 +188,13 @@ fn joined(below: &str, name: &str) -> String {
     let path: PathBuf = [below, name].iter().collect();
     path.to_string_lossy().into_owned()
 }
+
+// Resolves paths of a workflow, and refuses those that lead outside the workspace.
+//
+// A path is walked name by name. A symbolic link in it is resolved by the system, so the result has neither links nor
+// `..` in it, and it is inside the root or refused. Between this and its use a program that may write in the workspace
+// could add a link: such a program can do as much harm without raymond. The check keeps out paths that a workflow, or a
+// model's output in it, should not name.
 
 /// The directory of runs, where nothing may write but raymond itself.
 const RUNS_DIRECTORY: &str = ".raymond";

@@ -275,8 +275,8 @@ fn panicked(error: JoinError) -> String {
     message.map_or_else(|| "it panicked".to_owned(), |message| format!("it panicked: {message}"))
 }
 
-/// Fetches a page. With `allow_failure` there is always an answer: its status is 0 if no server
-/// answered, and its content null if it could not be read.
+/// Fetches a page of the web: `{status, content, url}`. With `allow_failure` there is always an answer: its status is 0
+/// if no server answered, and its content null if it could not be read.
 pub(super) async fn fetch(
     shared: &OperationContext,
     given: &str,

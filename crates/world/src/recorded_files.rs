@@ -1,7 +1,4 @@
-//! The changes of files that a recorded turn made, made again in the working directory of the agent that replays it.
-//!
-//! A note of the contents that will be comes before the first change. If raymond is killed in between, the turn is
-//! replayed again, and what is changed already is left as it is.
+//! The changes of files that a recorded or a scripted turn makes in the working directory of its agent.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -19,6 +16,11 @@ use tokio::task::spawn_blocking;
 use super::files;
 use super::gate::check_protected_paths;
 use crate::glob::{FileAccess, resolve};
+
+// The changes of files that a recorded turn made, made again in the working directory of the agent that replays it.
+//
+// A note of the contents that will be comes before the first change. If raymond is killed in between, the turn is
+// replayed again, and what is changed already is left as it is.
 
 /// The longest note that is read, in bytes.
 const MAX_NOTE_BYTES: u64 = 16 * 1024 * 1024;

@@ -1,12 +1,8 @@
-//! The client that fetches pages of the web.
+//! Fetches pages of the web, and checks the addresses of pages and repositories.
 //!
 //! A page is trusted if a certificate that comes with raymond, or one of this machine, vouches for it. The environment
 //! of the workspace names the proxies. No cookies are kept. The allowed addresses are described in
 //! [`gate`](super::gate).
-//!
-//! Addresses of pages and repositories: checks and display. Pure.
-//!
-//! The operation that fetches a page of the web: `{status, content, url}`.
 
 use std::error::Error;
 use std::fmt;
@@ -240,6 +236,8 @@ fn chain(error: &reqwest::Error) -> String {
     }
     masked(&messages.join(": "))
 }
+
+// Addresses of pages and repositories: checks and display. Pure.
 
 /// Returns a text without the names and passwords in its addresses.
 pub(super) fn masked(text: &str) -> String {

@@ -1,17 +1,13 @@
-//! The parts of a stream that say whether a turn has an answer of the model. Pure.
-//!
-//! They are its last text, and the hooks that stopped it or kept it open.
-//!
-//! The messages from people that were sent to a running turn, and those that it has read. Pure.
-//!
-//! The program repeats a message when it reads it: before its next request, or in a separate turn after the result if
-//! the turn has no further request. So a turn is not over while a message is on its way.
+//! The parts of a stream that say whether a turn has an answer of the model, and has read its messages. Pure.
 
 use crate::stream::line::{StreamLine, get, text};
 use crate::stream::{TurnResult, excerpt};
 use raymond_model::id::MessageId;
 use raymond_model::transition::TagName;
 use raymond_model::turn::says_nothing;
+
+// The parts of a stream that say whether a turn has an answer of the model: its last text, and the hooks that stopped
+// it or kept it open.
 
 /// The reasons for the end of a turn that the model has finished. 2.1.197 names none where it asked no model.
 const FINISHED: [&str; 2] = ["completed", "stop_hook_prevented"];
@@ -156,6 +152,11 @@ impl TurnResult {
         self.structured.is_some() || self.text.as_ref().is_some_and(|text| !says_nothing(text))
     }
 }
+
+// The messages from people that were sent to a running turn, and those that it has read.
+//
+// The program repeats a message when it reads it: before its next request, or in a separate turn after the result if
+// the turn has no further request. So a turn is not over while a message is on its way.
 
 /// The messages of a turn.
 #[derive(Debug, Default)]

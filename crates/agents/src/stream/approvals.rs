@@ -1,10 +1,8 @@
-//! The tool calls that Claude Code asks to approve, read from its stream. Pure.
+//! The tool calls of a turn that Claude Code asks to approve, and those that it refused, read from its stream. Pure.
 //!
 //! A call counts as answered once the answer was written to the program, or once the program repeats it. A call that
 //! the program gave up, or ran without an answer, no longer needs an answer. When a turn is over, the calls that were
 //! refused only because nobody answered are left.
-//!
-//! The program's answers to the requests of the runtime. Pure.
 
 use std::collections::VecDeque;
 use std::fmt::Write as _;
@@ -311,6 +309,8 @@ fn added_rules(rules: &[ApprovalRule]) -> Value {
         "type": "addRules", "rules": rules, "behavior": "allow", "destination": "session",
     })
 }
+
+// The program's answers to the requests of the runtime. Pure.
 
 /// The answers so far.
 #[derive(Debug, Default)]

@@ -1,11 +1,4 @@
-//! Reads the events of a stream into the state of the turn. Pure.
-//!
-//! Turns that are cut off: the part of their answer that counts, and the known part of their cost. Pure.
-//!
-//! Totals of cost and use that a process reports, for each model.
-//!
-//! A result and the answer to `get_usage` have them, with the totals of sub-agents and of compaction. (The `usage` of
-//! a result counts the main conversation alone.)
+//! Reads the events of a stream into the state of the turn: its result, its cost, and where it was cut off. Pure.
 
 use std::collections::BTreeMap;
 
@@ -236,6 +229,11 @@ impl StreamParser {
     }
 }
 
+// Totals of cost and use that a process reports, for each model.
+//
+// A result and the answer to `get_usage` have them, with the totals of sub-agents and of compaction. (The `usage` of
+// a result counts the main conversation alone.)
+
 /// Returns the totals of a result; a field that is missing or has another form counts as 0.
 pub(super) fn of_result(event: &StreamLine<'_>) -> ProcessSpending {
     totals(event.total_cost_usd, event.model_usage)
@@ -272,6 +270,8 @@ fn tokens(field: RawField<'_>) -> u64 {
 fn dollars(field: RawField<'_>) -> Usd {
     Usd::from_dollars(get(field).unwrap_or(0.0))
 }
+
+// Turns that are cut off: the part of their answer that counts, and the known part of their cost. Pure.
 
 /// The moment at which a turn was cut off.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,8 +1,4 @@
-//! Calls: one statement each, made again on another connection if the first was cut, and ended in time.
-//!
-//! One connection to a server: opened and greeted, or given up.
-//!
-//! The values of statements: parameters with their types, and columns of rows.
+//! Calls of statements: their parameters, the connections that they are made on, and the listener for notifications.
 
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -21,6 +17,8 @@ use crate::EngineAddress;
 use crate::postgres::failure::{Failure, FailureKind};
 use crate::postgres::schema;
 use crate::postgres::settings::{Encrypted, PostgresSettings};
+
+// Calls: one statement each, made again on another connection if the first was cut, and ended in time.
 
 /// The time for a call.
 pub(super) const CALL_LIMIT: Duration = Duration::from_secs(8);
@@ -101,6 +99,8 @@ impl Links {
     }
 }
 
+// The values of statements: parameters with their types, and numbers as the database stores them.
+
 /// A parameter of a statement.
 pub(super) type Parameter<'a> = (&'a (dyn ToSql + Sync), Type);
 
@@ -148,6 +148,8 @@ pub(super) fn stored(number: u64) -> i64 {
 pub(super) fn stored_limit(limit: usize) -> i64 {
     i64::try_from(limit).unwrap_or(i64::MAX)
 }
+
+// The connections of an engine: a few, opened as they are needed, and closed when they have been idle for long.
 
 /// The most connections at the same time, so that ten machines fit into the 100 that a server allows by default.
 const MOST: usize = 8;
@@ -230,6 +232,8 @@ impl Drop for LentLink<'_> {
         }
     }
 }
+
+// One connection to a server: opened and greeted, or given up.
 
 /// The time for a new connection: names, TLS, password and greeting, of all servers of the address.
 const OPEN_LIMIT: Duration = Duration::from_secs(7);

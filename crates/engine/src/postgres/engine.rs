@@ -1,13 +1,4 @@
-//! The engine as a value: its address, its connections, and the notifications to waiters.
-//!
-//! The thread that drives the connections of an engine, until the engine is dropped.
-//!
-//! Wakes waiters on other machines, once the change that they wait for is durable.
-//!
-//! `NOTIFY` takes a lock of the whole server while its transaction commits. With the write in that transaction, all
-//! writes would wait for the disk one after the other. So it is a separate statement. Only one runs at a time, for all
-//! changes since the last, because each wakes all processes of the server that listen, on any channel. If a
-//! notification is lost, the waiters look again after two seconds.
+//! The `PostgreSQL` engine as a value: its address, its thread, the notifications to waiters, and the space of runs.
 
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -179,7 +170,8 @@ impl PostgresEngine {
     }
 }
 
-/// The thread. Callers drive their own statements on their own threads; it drives the sockets, the clock and the tasks.
+/// The thread that drives the connections of an engine, until the engine is dropped. Callers drive their own statements
+/// on their own threads; it drives the sockets, the clock and the tasks.
 #[derive(Debug)]
 pub(super) struct EngineThread {
     handle: Handle,
@@ -210,6 +202,13 @@ impl EngineThread {
         &self.handle
     }
 }
+
+// Wakes waiters on other machines, once the change that they wait for is durable.
+//
+// `NOTIFY` takes a lock of the whole server while its transaction commits. With the write in that transaction, all
+// writes would wait for the disk one after the other. So it is a separate statement. Only one runs at a time, for all
+// changes since the last, because each wakes all processes of the server that listen, on any channel. If a
+// notification is lost, the waiters look again after two seconds.
 
 /// The time between two notifications, so that much news at once wakes the server's processes once.
 const PAUSE: Duration = Duration::from_millis(3);

@@ -1,10 +1,6 @@
-//! The hosts that a database knows.
+//! The hosts that a database knows, and the questions to them.
 //!
 //! The row of a host that was removed stays, so that its next epoch is a new one.
-//!
-//! The connections of an engine: a few, opened as they are needed, and closed when they have been idle for long.
-//!
-//! Questions to hosts: rows of the mailbox that no statement for a supervisor selects.
 
 use std::time::Duration;
 
@@ -124,6 +120,8 @@ impl PostgresEngine {
         Failure::damaged(self.address(), &format!("the host {host}"), why.to_string()).into()
     }
 }
+
+// Questions to hosts: rows of the mailbox that no statement for a supervisor selects.
 
 /// Questions that nobody came back for, or whose hosts have gone on to another epoch, are deleted by the way.
 const ASK: &str = "WITH purged AS (DELETE FROM raymond.request AS old WHERE old.key LIKE '?%' \

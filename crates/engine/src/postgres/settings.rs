@@ -1,9 +1,7 @@
-//! The settings of a connection, as an address gives them.
+//! The settings of a connection, as an address gives them, and TLS to the server.
 //!
 //! The address is that of libpq, but for TLS: without `sslmode`, a connection to another machine must be encrypted, and
 //! where there is TLS, the certificate is verified. `require`, `verify-ca` and `verify-full` mean the same.
-//!
-//! TLS to the server: its certificate is verified against the roots of the machine and those of Mozilla, or one file.
 
 use std::future::Future;
 use std::io;
@@ -188,6 +186,8 @@ fn is_this_machine(config: &Config) -> bool {
     });
     hosts && config.get_hostaddrs().iter().all(std::net::IpAddr::is_loopback)
 }
+
+// TLS to the server: its certificate is verified against the roots of the machine and those of Mozilla, or one file.
 
 /// Makes TLS connections; `None` if the connection is to be plain.
 #[derive(Debug, Clone)]

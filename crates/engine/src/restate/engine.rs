@@ -169,7 +169,7 @@ pub(super) fn millis(time: Duration) -> u64 {
 /// A wait that is under way. It brings the number of the last news.
 pub(super) type OpenWait = JoinHandle<Result<u64, EngineError>>;
 
-/// The waits that are under way.
+/// The waits for mail that outlive their callers: the next caller for the same receiver goes on with them.
 #[derive(Debug, Default)]
 pub(super) struct OpenWaits(Mutex<HashMap<ReceiverName, OpenWait>>);
 
@@ -188,6 +188,8 @@ impl OpenWaits {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
+
+// The requests that this process has sent lately, so that it can say which sending is not the first one.
 
 /// The number of keys after which older keys are no longer known. The objects know fewer.
 const MOST: usize = 16_384;

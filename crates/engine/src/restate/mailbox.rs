@@ -1,6 +1,4 @@
 //! The mailbox of hosts. The requests are in the objects of their runs, so a host asks each run that has some for it.
-//!
-//! The requests that this process has sent lately, so that it can say which sending is not the first one.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::{Duration, Instant};
@@ -256,8 +254,6 @@ fn by_run<T>(all: &[T], key: impl Fn(&T) -> &String) -> BTreeMap<RunId, Vec<&T>>
 }
 
 // Waits for mail and for lines: the object answers when there are news.
-//
-// The waits for mail that outlive their callers: the next caller for the same receiver goes on with them.
 
 /// The time for which a wait for mail stays open on the server. To open one costs three calls, so it outlives callers that give
 /// up earlier.

@@ -1,6 +1,4 @@
-//! Makes a worktree, also after an earlier try was killed.
-//!
-//! The work of an agent that another host has pushed: its worktree is made again there.
+//! Makes a worktree, also after an earlier try was killed, and removes one without losing its content.
 
 use std::ffi::OsStr;
 use std::fs::DirBuilder;
@@ -253,7 +251,7 @@ fn is_unborn(known: &Path, tree: &Path) -> bool {
         && ["gitdir", "locked"].into_iter().all(|file| note(known, file).is_empty())
 }
 
-/// The work of an agent that another host has pushed.
+/// The work of an agent that another host has pushed: its worktree is made again from it.
 pub(super) struct PushedWork {
     /// The last commit.
     pub(super) commit: String,

@@ -1,6 +1,4 @@
-//! Begins a worktree with the files of a snapshot, which are uncommitted in it where they were.
-//!
-//! The repository that a run works in, and the reasons why there may be none.
+//! The snapshots of worktrees: made, kept, and restored into a new worktree; and the repository of a run.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -20,6 +18,8 @@ use crate::context::{GitPlace, blocking};
 use crate::git::{Git, GitCall, NO_WORDS, copy_index, is_object, left_out, succeeded};
 use crate::outcome::{InspectionOutcome, OperationError};
 use crate::perform::WorkspaceExecutor;
+
+// Begins a worktree with the files of a snapshot, which are uncommitted in it where they were.
 
 /// The name under which git is asked about snapshots.
 const STEM: &str = "snapshots";
@@ -139,6 +139,8 @@ async fn keep(
     let name = snapshot_ref(&git.shared.place.marker.run, agent);
     git.at(at).text("update-ref", [&name, commit]).await.map(drop)
 }
+
+// The repository that a run works in, and the reasons why there may be none.
 
 /// The command that asks git about a repository; each answer is a line.
 const QUESTIONS: &str = "\

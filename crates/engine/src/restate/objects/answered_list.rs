@@ -1,10 +1,4 @@
-//! The requests with a reply, in one value; those that the supervisor has received are put into lists once they are many.
-//!
-//! The bodies of requests and of replies, in batches: each value costs the server more than its bytes.
-//!
-//! The keys of the lists of a run's mail, and the entries for requests that are open or were withdrawn.
-//!
-//! Nearly every call reads and writes some of them, so the names in them are short.
+//! What is kept of the mail of a run: requests with a reply, bodies in batches, and the lists of other requests.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -13,6 +7,9 @@ use serde::{Deserialize, Serialize};
 use crate::restate::objects::run_calls::ActingHost;
 use crate::restate::objects::state::{ObjectState, Undecided};
 use crate::shared_log::QUESTION;
+
+// The requests with a reply, in one value; those that the supervisor has received are put into lists once they are
+// many.
 
 /// The most replies that stay in the value when the supervisor has received them.
 const MOST_RECEIVED: usize = 128;
@@ -160,6 +157,8 @@ impl AnsweredList {
     }
 }
 
+// The bodies of requests and of replies, in batches: each value costs the server more than its bytes.
+
 /// The most bodies of a batch.
 const MOST: usize = 128;
 /// The bytes after which a batch takes no further body.
@@ -238,6 +237,10 @@ pub(super) fn remove<'b>(batches: impl Iterator<Item = &'b u64>, state: &mut Obj
         state.clear(&batch_key(*batch));
     }
 }
+
+// The keys of the lists of a run's mail, and the entries for requests that are open or were withdrawn.
+//
+// Nearly every call reads and writes some of them, so the names in them are short.
 
 /// The key of the list of requests with a reply.
 pub(super) const ANSWERED: &str = "answered";

@@ -1,8 +1,4 @@
-//! The endpoint that the Restate server dials, on a separate thread.
-//!
-//! The signatures of the server, checked by ring, which TLS already requires.
-//!
-//! The SDK verifies the whole token, and leaves the arithmetic to a provider.
+//! The endpoint that the Restate server dials, on a separate thread, and the objects that it serves.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
@@ -106,6 +102,10 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.bind(address)?;
     socket.listen(BACKLOG)
 }
+
+// The signatures of the server, checked by ring, which TLS already requires.
+//
+// The SDK verifies the whole token, and leaves the arithmetic to a provider.
 
 static PROVIDER: CryptoProvider = CryptoProvider {
     signer_factory: |_, _| Err(ErrorKind::InvalidAlgorithm.into()),
@@ -318,6 +318,8 @@ impl ContentObject {
 fn longest(longest_ms: u64) -> Duration {
     Duration::from_millis(longest_ms.min(LONGEST_WAIT_MS))
 }
+
+// The decisions of the index: which runs and hosts there are.
 
 const RUNS: &str = "runs";
 const HOSTS: &str = "hosts";

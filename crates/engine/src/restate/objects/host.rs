@@ -1,10 +1,4 @@
-//! The decisions of a host: who serves it since when, and which runs have requests for it.
-//!
-//! The calls of the object of a host, and its answers.
-//!
-//! Calls of those who wait for news.
-//!
-//! Those who wait for news of an object.
+//! The decisions of a host, and those who wait for news of an object.
 
 use std::collections::BTreeSet;
 
@@ -16,6 +10,8 @@ use crate::restate::objects::state::IndexCall;
 use crate::restate::objects::state::{HostCall, HostLook, HostObjectAnswer};
 use crate::restate::objects::state::{ObjectEffect, ObjectState, Undecided};
 use raymond_model::host::HostStanding;
+
+// The decisions of a host: who serves it since when, and which runs have requests for it.
 
 const HEAD: &str = "head";
 
@@ -188,6 +184,8 @@ pub(super) fn needs_time(call: &HostCall) -> bool {
         | HostCall::Watch { .. } => false,
     }
 }
+
+// Those who wait for news of an object, and their calls.
 
 /// The most that are kept. The oldest is woken to look for itself: usually it has gone long ago.
 const MOST: usize = 32;

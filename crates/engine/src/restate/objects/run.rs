@@ -1,10 +1,4 @@
-//! The decisions of a run: each call, judged by the lease it comes with.
-//!
-//! The decisions about the commands that wait for a run.
-//!
-//! The head of a run: who supervises it, how far its log is, and who waits for it.
-//!
-//! The decisions about the lease of a run. It runs out by the timers of the server.
+//! The decisions of a run: each call, judged by the lease it comes with; its commands, and its lease.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::time::Duration;
@@ -217,6 +211,8 @@ pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
     keys
 }
 
+// The decisions about the commands that wait for a run.
+
 const COMMANDS: &str = "commands";
 
 /// The most names of removed commands that are known. A call that was cut off, and comes late, finds its name taken.
@@ -276,6 +272,8 @@ pub(super) fn waiting(state: &ObjectState<'_>) -> Result<RunAnswer, Undecided> {
     }
     Ok(RunAnswer::Commands(commands))
 }
+
+// The decisions about the lease of a run. It runs out by the timers of the server.
 
 /// Creates a run, or finds that this very call has created it already.
 pub(super) fn create(

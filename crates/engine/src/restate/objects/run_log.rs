@@ -1,14 +1,4 @@
-//! The decisions about the log of a run.
-//!
-//! The lines are stored in chunks of a fixed number of lines. So the chunk of a record follows from its number, an
-//! append rewrites only the last chunk, and no call loads more than it needs. A long line has a separate value.
-//!
-//! The requests that were forgotten a while ago. A call that was cut off and sends such a request late finds its key
-//! taken.
-//!
-//! Looking for each key would cost the server more than sending it. So the lists are read only if a sending could be
-//! late: if its sender began it before it last had something forgotten, if it is from another sender, or if it has a
-//! key that the sender knows to have sent before.
+//! The decisions about the log of a run, its head, and the requests that were forgotten a while ago.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -17,6 +7,11 @@ use serde::{Deserialize, Serialize};
 use crate::restate::objects::host::NewsWaiters;
 use crate::restate::objects::run_calls::{ActingHost, FactChangeCall, RunAnswer, SenderNumber};
 use crate::restate::objects::state::{ObjectState, Undecided};
+
+// The decisions about the log of a run.
+//
+// The lines are stored in chunks of a fixed number of lines. So the chunk of a record follows from its number, an
+// append rewrites only the last chunk, and no call loads more than it needs. A long line has a separate value.
 
 /// The lines of a chunk.
 const CHUNK: u64 = 64;
@@ -191,6 +186,8 @@ pub(super) fn read(
     Ok(RunAnswer::Lines { lines, last: head.last })
 }
 
+// The head of a run: who supervises it, how far its log is, and who waits for it.
+
 /// The key of the head.
 pub(super) const HEAD: &str = "head";
 /// The key of the terms.
@@ -264,6 +261,13 @@ impl RunHead {
         self.mail.tell(self.mail.news + 1, state);
     }
 }
+
+// The requests that were forgotten a while ago. A call that was cut off and sends such a request late finds its key
+// taken.
+//
+// Looking for each key would cost the server more than sending it. So the lists are read only if a sending could be
+// late: if its sender began it before it last had something forgotten, if it is from another sender, or if it has a
+// key that the sender knows to have sent before.
 
 /// The number of requests at which a list is full.
 const LIST: usize = 256;

@@ -1,6 +1,4 @@
-//! The decisions about the requests that the supervisor of a run sends, and the replies that it gets.
-//!
-//! The queue of a host: one value, and lists for begun requests once there are many.
+//! The decisions about the mail of a run: its supervisor's requests, the queues of hosts, and questions to hosts.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
@@ -18,6 +16,8 @@ use crate::restate::objects::run_calls::{
 };
 use crate::restate::objects::run_log::{ForgottenRequest, RunHead};
 use crate::restate::objects::state::{HostCall, ObjectEffect, ObjectState, Undecided};
+
+// The decisions about the requests that the supervisor of a run sends, and the replies that it gets.
 
 /// Queues requests that are not known. What an earlier supervisor took back is open again: the run was stopped then, and
 /// goes on now.
@@ -264,6 +264,8 @@ pub(super) fn forget_all(
     }
     Ok(())
 }
+
+// The queue of a host: one value, and lists for begun requests once there are many.
 
 /// The most begun requests that stay in the value.
 const MOST_BEGUN: usize = 64;

@@ -1,12 +1,4 @@
-//! The context that all agents of a run share.
-//!
-//! The one place that asks for the time.
-//!
-//! Waits are kept as points in time, because they outlive the process. If the machine's clock is set back during a
-//! wait, the wait must not become longer. So the time of this process never goes back: it is the wall clock's
-//! time, or the time that a monotonic clock counts if that is later. A clock that is set forward, or that ran
-//! while the machine slept, is believed at once. Only times of day, as the reset of a usage limit, go by the wall
-//! clock.
+//! The context that all agents of a run share, and the clock of this process.
 
 use std::cell::RefCell;
 use std::collections::HashSet;
@@ -116,6 +108,14 @@ pub struct SupervisorHandle {
     /// Learns of actors that died.
     pub deaths: Recipient<AgentDown>,
 }
+
+// The one place that asks for the time.
+//
+// Waits are kept as points in time, because they outlive the process. If the machine's clock is set back during a
+// wait, the wait must not become longer. So the time of this process never goes back: it is the wall clock's
+// time, or the time that a monotonic clock counts if that is later. A clock that is set forward, or that ran
+// while the machine slept, is believed at once. Only times of day, as the reset of a usage limit, go by the wall
+// clock.
 
 /// A clock that never goes back, made of a wall clock and a monotonic one.
 #[derive(Debug, Default)]

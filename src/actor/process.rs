@@ -1,8 +1,6 @@
-//! The actor that owns one running turn: the turn ends with it, and its death is noticed.
+//! The actor that owns one running turn, and the waits for which a run stays up.
 //!
-//! Decides whether a run in which everything waits stays up or pauses (`--on-wait`).
-//!
-//! Staying up for questions needs somebody who answers, so it can be switched off while the run continues.
+//! A turn ends with its actor, and the death of the actor is noticed.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -85,6 +83,9 @@ impl Actor for TurnActor {
 }
 
 /// The waits for which a run stays up: by default those for signals and times, not those for questions.
+///
+/// It decides whether a run in which everything waits stays up or pauses (`--on-wait`). Staying up for questions needs
+/// somebody who answers, so it can be switched off while the run continues.
 #[derive(Debug, Clone)]
 pub struct StayUp {
     questions: Arc<AtomicBool>,

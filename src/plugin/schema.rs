@@ -1,6 +1,4 @@
-//! The protocol of plug-ins as JSON Schema, made from the types themselves.
-//!
-//! The output of Claude Code in one turn, taken out of its stream as a JSON array.
+//! The protocol of plug-ins as JSON Schema, and the output of a turn as a JSON array.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -14,6 +12,8 @@ use crate::domain::event::Record;
 use crate::domain::money::Usd;
 use crate::domain::protocol::{ConsultAnswer, HostMessage, PluginMessage, VERSION};
 use crate::process::turn_transcript::TurnTranscript;
+
+// The protocol of plug-ins as JSON Schema, made from the types themselves.
 
 /// A part of the protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,6 +72,8 @@ fn document(name: &str, title: &str, of: impl FnOnce(&mut SchemaGenerator) -> Va
     document["$defs"] = Value::Object(generator.take_definitions(true));
     document
 }
+
+// The output of Claude Code in one turn, taken out of its stream as a JSON array.
 
 /// Writes the output of the turn of that name, a line at a time. A turn without a stream, like a script's, gets
 /// its cost.

@@ -1,4 +1,4 @@
-//! The rows of the live view: the run, its large fan-outs, and the agents at work. Pure.
+//! The rows of the live view: the run, its large fan-outs, and the agents at work; and the window's title. Pure.
 //!
 //! It stays calm: a headline, a line for each fan-out of many, the agents that run or need someone, as many as fit, and
 //! a line for the rest. Of a fan-out of many, those that wait for their turn are only counted.

@@ -1,6 +1,4 @@
-//! Lines of printable text in several tones, cut or broken at the width of a terminal. Pure.
-//!
-//! Each record as a line of JSON, under the names that plug-ins see.
+//! Lines of printable text in several tones, the columns of tables, and each record as a line of JSON.
 
 use std::io::{ErrorKind, Write};
 
@@ -11,6 +9,8 @@ use serde::Serialize;
 
 use crate::actor::observer::{FinishPublishing, Published};
 use crate::domain::tool_call::{printable_json, printable_line};
+
+// Lines of printable text in several tones, cut or broken at the width of a terminal. Pure.
 
 /// The tone of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
@@ -192,7 +192,7 @@ fn command_at(line: &str, at: usize, width: usize) -> Option<usize> {
     (fits && at < start + command.len()).then(|| before.trim_end_matches('`').len())
 }
 
-/// Writes lines to a stream until its reader is gone.
+/// Writes each record as a line of JSON, under the names that plug-ins see, to a stream until its reader is gone.
 pub struct JsonLinesPlugin {
     stream: Option<Box<dyn Write + Send>>,
 }

@@ -1,6 +1,4 @@
-//! Attaches a turn that was begun before to its process, if the process still runs.
-//!
-//! A program that a person uses on the terminal of this process: an editor, or the interactive Claude Code.
+//! Attaches a turn that was begun before to its process, if that still runs, and runs programs in the foreground.
 
 use std::ffi::OsString;
 use std::io;
@@ -85,7 +83,7 @@ impl ClaudeRunner {
     }
 }
 
-/// A program that is to be run.
+/// A program that a person uses on the terminal of this process: an editor, or the interactive Claude Code.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ForegroundProgram {
     pub program: OsString,

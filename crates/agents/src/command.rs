@@ -1,9 +1,4 @@
-//! The command of a process: its arguments, its environment, its program. Pure.
-//!
-//! The folders that Claude Code's own tools must leave alone, as rules that deny. Pure.
-//!
-//! They hold in every permission mode. They do not bind a command that an agent is allowed to run, so raymond also
-//! proves the files that it has to believe.
+//! The command of a process: its arguments, environment and program, and the folders that its tools leave alone. Pure.
 
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -348,6 +343,11 @@ pub fn environment(
     }
     Ok(set)
 }
+
+// The folders that Claude Code's own tools must leave alone, as rules that deny. Pure.
+//
+// They hold in every permission mode. They do not bind a command that an agent is allowed to run, so raymond also
+// proves the files that it has to believe.
 
 /// The folders of a user's runs, and of raymond's own state for the user.
 #[derive(Debug, Clone, PartialEq, Eq)]

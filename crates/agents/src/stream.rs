@@ -5,8 +5,8 @@
 //! short members of a longer line count. If that line is the result and lacks the answer, the error is reported once.
 //! The costs in it and in the lines after it count.
 //!
-//! All readers of the stream share `line` and `line_assembler`: [`StreamParser`] for the outcome of a turn,
-//! [`TurnActivity`] for the view of a running turn, and the [transcript](super::turn_transcript) of a finished turn.
+//! All readers of the stream share `line`: [`StreamParser`] for the outcome of a turn, [`TurnActivity`] for the view of
+//! a running turn, and the [transcript](super::turn_transcript) of a finished turn.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -327,10 +327,10 @@ pub fn excerpt(text: &str) -> String {
     if cut < text.len() { format!("{shown}…") } else { shown }
 }
 
-// The visible activity of a turn, for an observer: its last tool, its tokens so far, its last messages.
-// Pure.
-// The runtime reads a stream for the outcome of the turn; this parser reads it for display. It keeps
-// only the end, and skips lines it cannot read: the picture may have gaps.
+// The visible activity of a turn, for an observer: its last tool, its tokens so far, its last messages. Pure.
+//
+// The runtime reads a stream for the outcome of the turn; this parser reads it for display. It keeps only the end, and
+// skips lines it cannot read: the picture may have gaps.
 
 /// The number of bytes that are kept of one item of the conversation.
 const MAX_ITEM_BYTES: usize = 4096;

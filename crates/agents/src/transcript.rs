@@ -1,4 +1,5 @@
 //! The files of turns and of the processes that serve them, and the follower of a stream.
+//!
 //! `steps/main-3-0.jsonl` is the stream of a process, named after its first turn. A further turn has
 //! a `.turn`, with its stream and its offset in it. `.started` proves that raymond started the process. The
 //! child has its files open itself; the runtime only follows, so neither depends on the other.

@@ -1,9 +1,4 @@
 //! Private files and directories that survive a power cut.
-//!
-//! Folders beside a run's root, which explicit tags such as `<call-workflow>` lead to.
-//!
-//! In a run's copy of its files they lie in a folder of the root. Only those are copied that a file of the workflow
-//! names literally, so that they are pinned, trusted and checked with the rest.
 
 use std::fs::{DirBuilder, File, OpenOptions};
 use std::io::{ErrorKind, Write};

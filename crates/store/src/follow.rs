@@ -1,6 +1,4 @@
-//! Follows a run.
-//!
-//! The run is read once from its snapshot and journal. After that, only appended records are read.
+//! Follows a run: reads it once from its snapshot and journal, and after that only the appended records.
 //!
 //! This needs nothing from the supervisor that writes. So it works beside a live run, on a dead run, and on a run that
 //! another raymond resumes in the meantime.

@@ -272,6 +272,11 @@ pub(super) fn json(path: &Path, pins: &WorkflowPins) -> Result<Vec<u8>, Error> {
     serde_json::to_vec_pretty(pins).map_err(|error| Error::io("write", path)(error.into()))
 }
 
+// Folders beside a run's root, which explicit tags such as `<call-workflow>` lead to.
+//
+// In a run's copy of its files they lie in a folder of the root. Only those are copied that a file of the workflow
+// names literally, so that they are pinned, trusted and checked with the rest.
+
 /// Returns the place of a file or folder, by its path below a root that is not a copy.
 pub(super) fn on_disk(root: &Path, below: &str) -> PathBuf {
     let path = Folder::parse(below).map_or_else(|_| below.to_owned(), |folder| folder.on_disk());

@@ -1,9 +1,6 @@
-//! The files of a workflow in a directory. No path that is read here can leave the directory.
+//! The files of a workflow in a directory, and the plugin that the workflow is part of.
 //!
-//! The plugin that a workflow is part of: the nearest folder above it with `.claude-plugin/` or `plugin.json`.
-//!
-//! Its documents become prompts, so others must not be able to make one: the search ends at a folder that belongs to
-//! another user than the workflow's, or that others can write into.
+//! No path that is read here can leave the directory.
 
 use std::collections::BTreeMap;
 use std::io::ErrorKind;
@@ -422,6 +419,11 @@ fn below(root: &Path, path: &str) -> Result<(PathBuf, String), Error> {
     }
     Ok((real, shown))
 }
+
+// The plugin that a workflow is part of: the nearest folder above it with `.claude-plugin/` or `plugin.json`.
+//
+// Its documents become prompts, so others must not be able to make one: the search ends at a folder that belongs to
+// another user than the workflow's, or that others can write into.
 
 /// The number of folders above a workflow that are searched.
 const MAX_LEVELS: usize = 16;

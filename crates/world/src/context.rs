@@ -1,4 +1,4 @@
-//! The context that all operations share: the workspace, the locks, the permits, and the stop.
+//! The context that all operations share (workspace, locks, permits, stop), and the repository that git works in.
 
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;

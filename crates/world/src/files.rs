@@ -1,4 +1,4 @@
-//! Files and directories: read, written as a whole, made and removed.
+//! Files and directories: read, written as a whole, made and removed; and the workspace of operations.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, Permissions};

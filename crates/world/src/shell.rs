@@ -1,9 +1,4 @@
-//! Runs commands in a shell, and decides after a crash whether one runs again.
-//!
-//! Runs operations at most once whose completion cannot be checked.
-//!
-//! These are commands of a shell, and added types of that class. A note is written before they begin and after they
-//! have ended.
+//! Runs commands in a shell, decides after a crash whether one runs again, and runs operations at most once.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -170,6 +165,11 @@ fn shown(command: &str) -> String {
         None => line,
     }
 }
+
+// Runs operations at most once whose completion cannot be checked.
+//
+// These are commands of a shell, and added types of that class. A note is written before they begin and after they
+// have ended.
 
 /// Does `work` as [`run_at_most_once`] does, but fails if an earlier runtime may have done it: nothing decides then
 /// that it is done again.

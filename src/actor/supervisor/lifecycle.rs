@@ -293,9 +293,7 @@ impl Supervisor {
     }
 }
 
-// The first step of a supervisor: a run begins, or is resumed.
-
-/// The first step of a supervisor.
+/// The first step of a supervisor: a run begins, or is resumed.
 #[derive(Debug)]
 pub enum SupervisorStart {
     /// A run whose first record is in its journal already.

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! record ─ [trace] ─ spans ────┐
-//!     │  (pure, remembers who  ├─ [export] ─ queue, batches ─ [http] ─ collector
+//!     │  (pure, remembers who  ├─ [export] ─ queue, batches ─ HTTP ─ collector
 //!     │   is at what)          │
 //!     └─ [turn] ── [meters] ───┘
 //! ```

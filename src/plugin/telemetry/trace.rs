@@ -3,8 +3,6 @@
 //! It keeps the run itself, by the same [`apply`] as all others, and of each agent the data that only its span
 //! needs: its start and its parent, and the usage of its step and its turns so far. A resumed run feeds in the
 //! records of its journal first, which builds that state and sends nothing.
-//!
-//! The state of an agent's spans between its records.
 
 use std::collections::HashMap;
 use std::path::Path;
@@ -321,6 +319,8 @@ impl TracedRun {
         }
     }
 }
+
+// The state of an agent's spans between its records.
 
 /// The data of an agent's span.
 #[derive(Debug)]

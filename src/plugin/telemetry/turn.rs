@@ -1,9 +1,4 @@
-//! The turn that a record ends: its id, its usage, its failure.
-//!
-//! Ids of traces and spans, derived from the items they stand for.
-//!
-//! The same record gives the same ids in every process. So spans sent before and after a crash belong together,
-//! and a span sent twice has one id.
+//! The turn that a record ends: its id, its usage, its failure; and the ids of traces and spans.
 
 use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState};
 use serde_json::Value;
@@ -69,6 +64,11 @@ pub(super) fn error_type(cause: FailureCause) -> String {
         _ => "_OTHER".to_owned(),
     }
 }
+
+// Ids of traces and spans, derived from the items they stand for.
+//
+// The same record gives the same ids in every process. So spans sent before and after a crash belong together,
+// and a span sent twice has one id.
 
 /// The ids of one run.
 #[derive(Debug, Clone, Copy)]

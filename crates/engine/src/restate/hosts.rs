@@ -1,6 +1,4 @@
-//! The hosts that the server knows.
-//!
-//! Questions to hosts, from people who look at a run.
+//! The hosts that the server knows, and the questions to them.
 
 use std::time::Duration;
 
@@ -152,6 +150,8 @@ impl RestateEngine {
         })
     }
 }
+
+// Questions to hosts, from people who look at a run.
 
 impl HostQuestions for RestateEngine {
     fn ask(&self, question: &HostRequest) -> Result<(), EngineError> {

@@ -3,8 +3,6 @@
 //! A change has the same number in the copy as in the shared log, so the copy's journal shows how far it goes. If the
 //! copy lacks a change, it is copied again as a whole, and its readers see no content in between. A note names what it
 //! is a copy of, so nobody changes a fact in the copy alone.
-//!
-//! A change of a fact as machines share it: without a proof, because each machine has its own key. Pure.
 
 use std::collections::hash_map::RandomState;
 use std::hash::{BuildHasher, Hasher};
@@ -190,6 +188,8 @@ pub(super) fn unique() -> String {
     let random = || RandomState::new().build_hasher().finish();
     format!("{:016x}{:016x}", random(), random())
 }
+
+// A change of a fact as machines share it: without a proof, because each machine has its own key. Pure.
 
 /// The version of [`SharedFactChange`].
 const VERSION: u32 = 1;

@@ -1,10 +1,4 @@
-//! A fact as the journal has it: with the further values that wait behind the present one.
-//!
-//! The names of definitions on disk, and of facts in an old store: a person can read them, and they cannot lead
-//! elsewhere. Letters, digits and a few signs stand for themselves. Every other byte becomes `%` and two hexadecimal
-//! digits: `plan/ready` is `plan%2Fready`. A lone `%` occurs in no other name, so it is the empty one.
-//!
-//! Values in files, with the proof that they were written with the user's key.
+//! A fact as the journal has it, the proofs of values in files, and the names of facts and definitions on disk.
 
 use std::fmt::Write as _;
 
@@ -18,6 +12,8 @@ use raymond_model::time::Timestamp;
 
 /// Why a value that nobody has proven is not believed.
 pub(super) const UNPROVEN: &str = "it has no proof that you or your runs wrote it";
+
+// A fact as the journal has it: with the further values that wait behind the present one.
 
 /// The most values that wait behind one.
 const MAX_LATER: usize = 1000;
@@ -81,6 +77,8 @@ impl QueuedFact {
     }
 }
 
+// Values in files, with the proof that they were written with the user's key.
+
 /// A value and its proof, side by side, so that people read it as before.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct ProvenValue<T> {
@@ -123,6 +121,10 @@ pub(super) fn open<T: Serialize + DeserializeOwned>(
         serde_json::from_slice(bytes).map_err(|error| placed_mistake(&error))?;
     proven.believed(key, purpose)
 }
+
+// The names of definitions on disk, and of facts in an old store: a person can read them, and they cannot lead
+// elsewhere. Letters, digits and a few signs stand for themselves. Every other byte becomes `%` and two hexadecimal
+// digits: `plan/ready` is `plan%2Fready`. A lone `%` occurs in no other name, so it is the empty one.
 
 /// The most bytes of a name on disk, without its ending.
 const MAX_NAME: usize = 200;

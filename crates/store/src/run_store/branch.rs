@@ -1,4 +1,4 @@
-//! The directory of a run that branches off another: made as a whole or not at all.
+//! The directory of a run that branches off another, made as a whole or not at all, and the copy of a workflow.
 
 use std::collections::{HashMap, HashSet};
 use std::io::ErrorKind;
@@ -22,7 +22,7 @@ use crate::snapshot::SnapshotSchedule;
 use crate::user_state::UserState;
 use crate::{Error, capture, files, lock, pinned, plain_file, user_state};
 
-/// The most bytes that are read of that file.
+/// The most bytes that are read of the file with the taken replies of a script.
 const MAX_TAKEN_BYTES: u64 = 256 * 1024 * 1024;
 
 /// The parts of a branch besides the records that it shares.

@@ -226,8 +226,9 @@ impl Handler<FinishPublishing> for ConsolePlugin {
 
 // The records that are worth a line of the console, and the lines on the progress of fan-outs. Pure.
 //
-// Each record has a line, above the live view of a terminal, too, except for those of a fan-out of many: raymond reports
-// its steps as progress, at each tenth and now and then between, and only the first few failures and reminders alike.
+// Each record has a line, above the live view of a terminal, too, except for those of a fan-out of many: raymond
+// reports its steps as progress, at each tenth and now and then between, and only the first few failures and reminders
+// alike.
 
 /// The longest time in milliseconds between two lines on the progress of a fan-out that makes any.
 const PROGRESS_INTERVAL_MS: u64 = 30_000;
@@ -317,8 +318,8 @@ fn is_urgent(event: &Event) -> bool {
     matches!(event, Event::AgentFailed(_) | Event::AgentParked(_) | Event::LimitReached { .. })
 }
 
-/// Returns whether a record is worth a line. The progress of a fan-out shows its steps; a pause and its reason are printed
-/// at the end of the run.
+/// Returns whether a record is worth a line. The progress of a fan-out shows its steps; a pause and its reason are
+/// printed at the end of the run.
 fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
     match event {
         Event::RunStarted(_)

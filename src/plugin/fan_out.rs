@@ -226,8 +226,8 @@ impl FanOutRates {
         }
     }
 
-    /// Returns the estimate of a fan-out; `None` if it has ended, or if too few of its agents have ended, or for too short
-    /// a time, to tell.
+    /// Returns the estimate of a fan-out; `None` if it has ended, or if too few of its agents have ended, or for too
+    /// short a time, to tell.
     pub fn estimate(
         &self,
         key: &FanOutKey,

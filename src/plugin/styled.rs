@@ -243,7 +243,8 @@ const GAP: usize = 2;
 pub const UNCUT: usize = usize::MAX;
 
 /// Returns the widths of columns, 0 for those that are left out: the natural ones if they fit. Otherwise columns are
-/// dropped, in the order of `dropped`, until each of the others has its `least` width, and the wide ones share the rest.
+/// dropped, in the order of `dropped`, until each of the others has its `least` width, and the wide ones share the
+/// rest.
 pub fn widths<const N: usize>(
     available: usize,
     mut natural: [usize; N],

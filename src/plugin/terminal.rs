@@ -352,10 +352,11 @@ impl LiveArea {
     }
 }
 
-// The signals that some terminals show outside their text: desktop notifications, progress, and the window's title. Pure.
+// The signals that some terminals show outside their text: desktop notifications, progress, and the window's title.
+// Pure.
 //
-// A terminal that does not know such a sequence may print it, so each is written only to terminals that are known to have
-// it. A multiplexer stands between, and which terminal is behind it is not known: then none is written.
+// A terminal that does not know such a sequence may print it, so each is written only to terminals that are known to
+// have it. A multiplexer stands between, and which terminal is behind it is not known: then none is written.
 
 /// The maximum length of a notification, in bytes.
 const MAX_NOTICE_BYTES: usize = 200;

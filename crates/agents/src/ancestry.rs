@@ -71,8 +71,8 @@ impl Sight {
     }
 }
 
-/// Returns the agent in whose turn this process runs; `None` for a process of a person. `own` is the environment of this
-/// process.
+/// Returns the agent in whose turn this process runs; `None` for a process of a person. `own` is the environment of
+/// this process.
 pub fn acting_agent(
     own: impl Fn(&str) -> Option<String>,
     registry: Option<&ProcessRegistry>,
@@ -113,7 +113,8 @@ pub fn has_raymond_above() -> bool {
     ancestors.any(|pid| marks_of(pid, exe.as_deref()).is_named_raymond)
 }
 
-/// Returns the number of this process, and those of its ancestors, the nearest first; and whether the last has no parent.
+/// Returns the number of this process, and those of its ancestors, the nearest first; and whether the last has no
+/// parent.
 fn chain_of_pids() -> (Vec<u32>, bool) {
     let own = std::fs::read_link("/proc/self").ok();
     let mut pid = own.and_then(|own| own.to_str()?.parse().ok());
@@ -146,17 +147,17 @@ fn is_genuine(_: &[u32]) -> bool {
     true
 }
 
-/// Returns whether this process is in the first process namespace of the machine, which shows all processes. Its number is
-/// part of the interface of Linux.
+/// Returns whether this process is in the first process namespace of the machine, which shows all processes. Its number
+/// is part of the interface of Linux.
 fn has_initial_namespace() -> bool {
     let own = std::fs::read_link("/proc/self/ns/pid");
     !cfg!(target_os = "linux") || own.is_ok_and(|own| own == Path::new("pid:[4026531836]"))
 }
 
-/// Returns the agent of a process, from what tells of it and of its ancestors, nearest first. The whole chain counts: an
-/// agent can start a raymond and command below it. The agent is that of the process which the nearest raymond has
-/// started, if it is an agent's, and else of the process that the next raymond has started; marks of processes below are
-/// those of commands, which can set them as they like.
+/// Returns the agent of a process, from what tells of it and of its ancestors, nearest first. The whole chain counts:
+/// an agent can start a raymond and command below it. The agent is that of the process which the nearest raymond has
+/// started, if it is an agent's, and else of the process that the next raymond has started; marks of processes below
+/// are those of commands, which can set them as they like.
 fn decide(chain: &[ProcessMarks], sight: Sight) -> Option<ActingAgent> {
     let mut found = None;
     for (at, process) in chain.iter().enumerate() {
@@ -210,8 +211,8 @@ impl ProcessMarks {
     }
 }
 
-/// Returns the agent that an environment names. Also a process of a run whose agent is empty is an agent's: it was started
-/// ahead of its first turn. Hooks and plug-ins have no such variable.
+/// Returns the agent that an environment names. Also a process of a run whose agent is empty is an agent's: it was
+/// started ahead of its first turn. Hooks and plug-ins have no such variable.
 fn marked(variable: impl Fn(&str) -> Option<String>) -> Option<ActingAgent> {
     let filled = |name| variable(name).filter(|value| !value.is_empty());
     let pair = |name| {

@@ -1,8 +1,8 @@
 //! Judges a turn by its stream, its exit and the end of its stderr. Pure.
 //!
 //! `is_error` decides, never the subtype or the exit code alone: an API error comes as
-//! `subtype: "success"`, and a process can exit with 0 without having answered. What ends without an error is a reply only
-//! if it is an [answer](super::classify).
+//! `subtype: "success"`, and a process can exit with 0 without having answered. What ends without an error is a reply
+//! only if it is an answer: see [`why_no_answer`].
 
 use jiff::tz::TimeZone;
 use raymond_model::time::Timestamp;
@@ -54,7 +54,8 @@ const ARGUMENT_ERRORS: [&str; 12] = [
     "Error: Append system prompt file not found",
 ];
 
-/// The time at which the result was written, and the zone in which it is judged: a limit that resets at three means three o'clock in this zone.
+/// The time at which the result was written, and the zone in which it is judged: a limit that resets at three means
+/// three o'clock in this zone.
 #[derive(Debug, Clone)]
 pub struct ZonedTime {
     /// The time.

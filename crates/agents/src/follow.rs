@@ -268,8 +268,8 @@ impl TurnNewsChannel<'_> {
             }
             TurnNews::Message { id, text } => self.waiting.push((id, text)),
         }
-        // The turn may be parked while a call waits for a person. Its process must not have a message then, which it would
-        // answer as soon as the turn is cut off.
+        // The turn may be parked while a call waits for a person. Its process must not have a message then, which it
+        // would answer as soon as the turn is cut off.
         if stream.approvals.unanswered().is_empty() {
             for (id, text) in std::mem::take(&mut self.waiting) {
                 self.send(id, &text, stream).await;
@@ -321,7 +321,8 @@ impl TurnNewsChannel<'_> {
         is_written
     }
 
-    /// Returns the time until which the process waits for a person; `None` if it waits for none, or ends the wait itself.
+    /// Returns the time until which the process waits for a person; `None` if it waits for none, or ends the wait
+    /// itself.
     pub fn held_until(&mut self, stream: &StreamParser) -> Option<Instant> {
         if self.stdin.is_none() || !stream.approvals.are_held() {
             self.since = None;

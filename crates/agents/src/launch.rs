@@ -230,8 +230,8 @@ pub(super) fn not_set(name: &str) -> String {
     )
 }
 
-/// Returns the failure for a process that could not be started. A missing program keeps every agent from working, and so
-/// does a machine on which no further file can be opened; too many processes do not.
+/// Returns the failure for a process that could not be started. A missing program keeps every agent from working, and
+/// so does a machine on which no further file can be opened; too many processes do not.
 pub(super) fn not_started(program: &Path, cwd: &Path, error: &std::io::Error) -> TurnFailure {
     let (program, cwd) = (program.display(), cwd.display());
     let lasting = matches!(

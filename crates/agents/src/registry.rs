@@ -1,9 +1,9 @@
 //! The registry of the processes that raymond starts: one file each, beside the user's key.
 //!
 //! A file is named by the number and the start time of its process and says whose process that is. A process of a turn
-//! is entered before it is executed: raymond starts itself as a launcher, which writes the entry, locks it, and executes
-//! the program with the lock. What raymond starts beside its turns (a hook, a plug-in, a run in the background) is
-//! entered by raymond with a proof, and so is a raymond that supervises.
+//! is entered before it is executed: raymond starts itself as a launcher, which writes the entry, locks it, and
+//! executes the program with the lock. What raymond starts beside its turns (a hook, a plug-in, a run in the
+//! background) is entered by raymond with a proof, and so is a raymond that supervises.
 //!
 //! An agent can remove entries, as it can remove all files of its user. So an entry adds to the marks in the
 //! environments of ancestors and replaces none, only a proven entry says that a process is a person's, and a child of a
@@ -166,8 +166,8 @@ impl ProcessRegistry {
         Registered { is_persons: is_certain && !is_agents, is_certain, agent, supervises }
     }
 
-    /// Returns whether a raymond supervises a run, and none of a person does so in this process namespace: an agent that
-    /// has made a namespace is alone with what it has started.
+    /// Returns whether a raymond supervises a run, and none of a person does so in this process namespace: an agent
+    /// that has made a namespace is alone with what it has started.
     pub(super) fn has_hidden_supervisor(&self) -> bool {
         let find = |path: PathBuf| living_process(&path).and_then(|(pid, at)| self.find(pid, at));
         let mut found = files_of(&self.dir).filter_map(find);
@@ -253,7 +253,8 @@ fn living_process(path: &Path) -> Option<(u32, u64)> {
     (read_stat(pid)?.started == start).then_some((pid, start))
 }
 
-/// Returns whether a process holds the lock of a file. A file that cannot be opened counts as locked, unless it is gone.
+/// Returns whether a process holds the lock of a file. A file that cannot be opened counts as locked, unless it is
+/// gone.
 fn is_locked(path: &Path) -> bool {
     match plain_file::open(path) {
         Ok(file) => flock(&file, FlockOperation::NonBlockingLockExclusive).is_err(),

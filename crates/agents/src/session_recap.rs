@@ -217,7 +217,8 @@ fn for_each_message(path: &Path, mut visit: impl FnMut(String, bool)) -> std::io
 /// The variable that names Claude Code's own directory.
 pub const CONFIG_DIR: &str = "CLAUDE_CONFIG_DIR";
 
-/// The longest name of a folder, in units of UTF-16. A longer one is cut, and ends with a number that is made from all of it.
+/// The longest name of a folder, in units of UTF-16. A longer one is cut, and ends with a number that is made from all
+/// of it.
 const MAX_FOLDER_UNITS: usize = 200;
 
 /// Returns Claude Code's own directory for a turn that is started with these variables; `None` if there is none.

@@ -133,8 +133,8 @@ fn kind(tool: &str) -> ToolKind {
 
 // The time that the model took of each turn, as the results in the streams tell it.
 //
-// A result tells the time of all requests to the model that its process has made so far; what has come to it since the result
-// before is that of the turn.
+// A result tells the time of all requests to the model that its process has made so far; what has come to it since the
+// result before is that of the turn.
 
 /// The bytes before the end of a turn's output in which its result is looked for.
 const TAIL_BYTES: u64 = 64 * 1024;

@@ -51,8 +51,8 @@ pub struct UsageLimit {
 
 /// Finds a reached usage limit in `text`, the message of a failed turn.
 ///
-/// A time of day is the next one after `now`, the time at which the text was written, in the zone that the text names, or in
-/// `local` if it names none that is known. A date that is past by up to 12 hours is returned as the
+/// A time of day is the next one after `now`, the time at which the text was written, in the zone that the text names,
+/// or in `local` if it names none that is known. A date that is past by up to 12 hours is returned as the
 /// past moment it is. A reset more than a year away counts as not understood.
 pub fn usage_limit(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
     // JSON inside of a text may have its quotes escaped.

@@ -112,8 +112,8 @@ impl WorkingDirs {
         Err(unusable(format!("is not a directory below {}; name one with cwd", top.display())))
     }
 
-    /// Returns the run's own directory. One in the clone of an exchange may not be led out of it by a link that came from
-    /// there.
+    /// Returns the run's own directory. One in the clone of an exchange may not be led out of it by a link that came
+    /// from there.
     fn own_directory(&self) -> Result<PathBuf, String> {
         let Some(copy) = &self.exchange else { return Ok(self.root.clone()) };
         let real = |path: &Path| {

@@ -24,8 +24,8 @@ pub trait Engine:
 /// Connects to an engine.
 ///
 /// # Errors
-/// [`EngineError::NotBuilt`] if this program was built without it, [`EngineError::Address`], [`EngineError::Unreachable`],
-/// [`EngineError::Refused`], [`EngineError::Version`].
+/// [`EngineError::NotBuilt`] if this program was built without it, [`EngineError::Address`],
+/// [`EngineError::Unreachable`], [`EngineError::Refused`], [`EngineError::Version`].
 pub fn connect(address: &EngineAddress) -> Result<Arc<dyn Engine>, EngineError> {
     match address.kind() {
         #[cfg(feature = "postgres")]
@@ -218,8 +218,8 @@ impl fmt::Debug for EngineAddress {
     }
 }
 
-/// Returns whether the machine would be looked for in the user name or the password, because of a sign in them. Behind the
-/// machine there may be none either: readers of such addresses take all that is before it for a password.
+/// Returns whether the machine would be looked for in the user name or the password, because of a sign in them. Behind
+/// the machine there may be none either: readers of such addresses take all that is before it for a password.
 fn has_stray_at(rest: &str) -> bool {
     let (place, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
     place.matches('@').count() > 1 || path.contains('@')

@@ -67,7 +67,8 @@ pub trait SharedLog {
     ) -> Result<RunLease, EngineError>;
 
     /// Takes the lease of a run for `holder`. The earlier holder can write nothing from then on, also if it is the
-    /// same. The lease runs out by the clock of the engine. A run that had ended goes on, until it is released as ended.
+    /// same. The lease runs out by the clock of the engine. A run that had ended goes on, until it is released as
+    /// ended.
     ///
     /// # Errors
     /// [`EngineError::Supervised`] if the lease of another holder has not run out, [`EngineError::NoSuchRun`].
@@ -158,8 +159,8 @@ pub trait FactLog {
     /// same place was appended by an earlier call. A step of a run makes its change with the lease of the run.
     ///
     /// # Errors
-    /// [`EngineError::TakenOver`] if a lease is given and is not the newest, [`EngineError::Damaged`] if the log ends before
-    /// `after`.
+    /// [`EngineError::TakenOver`] if a lease is given and is not the newest, [`EngineError::Damaged`] if the log ends
+    /// before `after`.
     fn append_fact_change(
         &self,
         lease: Option<&RunLease>,
@@ -176,8 +177,8 @@ pub trait FactLog {
 
 // The mailbox of hosts: requests of supervisors, each carried out once by the host that it is for, and the replies.
 //
-// A request has a key. Sending the same key again changes nothing, so a supervisor that was taken over sends what is due
-// again, and gets the reply of the first one. A request stays until it is withdrawn or forgotten.
+// A request has a key. Sending the same key again changes nothing, so a supervisor that was taken over sends what is
+// due again, and gets the reply of the first one. A request stays until it is withdrawn or forgotten.
 
 /// A request for a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -235,7 +236,8 @@ pub trait HostMailbox {
     /// [`EngineError::TakenOver`] if the lease is not the newest.
     fn sent(&self, lease: &RunLease) -> Result<Vec<String>, EngineError>;
 
-    /// Returns the keys of a run's requests that hosts carry out now: they were begun, and have no reply. Everyone may ask.
+    /// Returns the keys of a run's requests that hosts carry out now: they were begun, and have no reply. Everyone may
+    /// ask.
     ///
     /// # Errors
     /// [`EngineError`] if the engine cannot be asked.
@@ -248,9 +250,9 @@ pub trait HostMailbox {
     /// [`EngineError::TakenOver`] if the lease is not the newest.
     fn withdraw(&self, lease: &RunLease, key: &str) -> Result<Withdrawal, EngineError>;
 
-    /// Returns requests for a host without a reply, oldest first, at most `limit` of them, that were not among `received` in this or an
-    /// earlier call with the same claim since `is_first`, nor begun since. The first call of a worker returns all,
-    /// also those that were begun; what does not fit into it follows in the next ones.
+    /// Returns requests for a host without a reply, oldest first, at most `limit` of them, that were not among
+    /// `received` in this or an earlier call with the same claim since `is_first`, nor begun since. The first call of a
+    /// worker returns all, also those that were begun; what does not fit into it follows in the next ones.
     ///
     /// # Errors
     /// [`EngineError::HostFenced`] if the claim is not the newest.
@@ -262,8 +264,8 @@ pub trait HostMailbox {
         limit: usize,
     ) -> Result<Vec<HostRequest>, EngineError>;
 
-    /// Notes that a host begins these requests. Returns those of their keys that it may begin: the others were withdrawn. It
-    /// may be noted again.
+    /// Notes that a host begins these requests. Returns those of their keys that it may begin: the others were
+    /// withdrawn. It may be noted again.
     ///
     /// # Errors
     /// [`EngineError::HostFenced`] if the claim is not the newest.
@@ -276,8 +278,8 @@ pub trait HostMailbox {
     /// [`EngineError::HostFenced`] if the claim is not the newest.
     fn reply(&self, claim: &HostClaim, replies: &[HostReply]) -> Result<(), EngineError>;
 
-    /// Returns replies to requests of a run, at most `limit` of them, that were not among `received` in this or an earlier call
-    /// with the same lease. Another lease gets all again.
+    /// Returns replies to requests of a run, at most `limit` of them, that were not among `received` in this or an
+    /// earlier call with the same lease. Another lease gets all again.
     ///
     /// # Errors
     /// [`EngineError::TakenOver`] if the lease is not the newest.
@@ -372,9 +374,9 @@ impl RegisteredHost {
 
 /// The hosts.
 pub trait HostRegistry {
-    /// Takes a host into service with a new epoch; a draining or lost host becomes active. `worker` is a value that the worker
-    /// keeps over its restarts: a host that was not lost, and is served by the same worker again, keeps its epoch. Of
-    /// another worker the host is taken once it was silent for `silence`, by the clock of the engine.
+    /// Takes a host into service with a new epoch; a draining or lost host becomes active. `worker` is a value that the
+    /// worker keeps over its restarts: a host that was not lost, and is served by the same worker again, keeps its
+    /// epoch. Of another worker the host is taken once it was silent for `silence`, by the clock of the engine.
     ///
     /// # Errors
     /// [`EngineError::HostTaken`] if another worker was heard of since then.

@@ -170,7 +170,7 @@ impl WorkflowCapture {
     }
 
     /// Writes the files into a directory that is not there yet. Only large files are durable below it; for the
-    /// others, their [contents](super::capture) are.
+    /// others, their [contents](save) are.
     ///
     /// # Errors
     /// [`Error::Io`].

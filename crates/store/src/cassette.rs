@@ -56,7 +56,8 @@ impl CassetteFiles {
     }
 }
 
-/// A cassette that is being written. It is a draft beside its place until it is finished; if it is not, nothing is left.
+/// A cassette that is being written. It is a draft beside its place until it is finished; if it is not, nothing is
+/// left.
 #[derive(Debug)]
 pub struct CassetteDraft {
     dir: PathBuf,

@@ -325,9 +325,9 @@ impl DataspaceWatcher {
         Self { space, seen: None }
     }
 
-    /// Returns the changes among the selected facts, against the known ones. Each change is returned once, so the caller
-    /// has to apply it before the next read. A fact that is no longer selected, because it has another payload, is
-    /// retracted for the caller. A text that cannot be a label is warned of.
+    /// Returns the changes among the selected facts, against the known ones. Each change is returned once, so the
+    /// caller has to apply it before the next read. A fact that is no longer selected, because it has another payload,
+    /// is retracted for the caller. A text that cannot be a label is warned of.
     ///
     /// # Errors
     /// [`Error::Io`], [`Error::Newer`].

@@ -1,8 +1,8 @@
 //! Drafts beside their place: each is a process's own, and gets its name once it is whole.
 //!
 //! A draft is called `.NAME.PROCESS.new`, and the next writer removes the drafts of dead processes. A process is
-//! named by its number, the time of its start and its machine: directories can be shared by machines and containers, where
-//! the number means another process.
+//! named by its number, the time of its start and its machine: directories can be shared by machines and containers,
+//! where the number means another process.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt::{self, Display, Formatter};
@@ -86,8 +86,8 @@ fn start_of(pid: u32) -> io::Result<Option<u64>> {
     Ok(fields.nth(18).and_then(|start| start.parse().ok()).filter(|_| is_alive))
 }
 
-/// Returns the path of this process's draft of a file or a directory. Drafts for the same place whose processes have died
-/// are removed.
+/// Returns the path of this process's draft of a file or a directory. Drafts for the same place whose processes have
+/// died are removed.
 pub fn draft_beside(place: &Path) -> PathBuf {
     let name = place.file_name().unwrap_or_default();
     remove_drafts(place.parent(), |of| of == name.as_bytes());
@@ -107,8 +107,8 @@ pub fn is_abandoned(name: &[u8]) -> bool {
     DraftMaker::of(name).is_some_and(|(_, maker)| maker.has_died())
 }
 
-/// Removes the drafts in a directory that are for the chosen names and whose processes have died. What cannot be removed
-/// stays for the next time.
+/// Removes the drafts in a directory that are for the chosen names and whose processes have died. What cannot be
+/// removed stays for the next time.
 fn remove_drafts(directory: Option<&Path>, is_chosen: impl Fn(&[u8]) -> bool) {
     let directory =
         directory.map(|path| if path == OsStr::new("") { Path::new(".") } else { path });

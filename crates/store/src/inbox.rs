@@ -196,8 +196,8 @@ fn done(dir: &RunDir, names: &[String]) -> Result<BTreeSet<String>, Error> {
     Ok(done.map(|(name, _)| name.to_owned()).collect())
 }
 
-/// Returns whether the record of a command is all that follows from it. Other commands have a further record, which may be
-/// lost; they change nothing if they are taken again.
+/// Returns whether the record of a command is all that follows from it. Other commands have a further record, which may
+/// be lost; they change nothing if they are taken again.
 fn is_done_by_its_record(command: &RunCommand) -> bool {
     match command {
         RunCommand::Tell(_)

@@ -353,9 +353,7 @@ impl Seek for JournalFile {
     }
 }
 
-// A run as its directory tells it: the snapshot, and the later records of the journal.
-
-/// A run as its directory tells it.
+/// A run as its directory tells it: the snapshot, and the later records of the journal.
 pub(super) struct ReplayedRun {
     pub(super) run: Run,
     pub(super) journal: JournalReader,

@@ -67,8 +67,8 @@ pub fn acquire(path: &Path, id: &RunId) -> Result<RunLock, Error> {
     Ok(RunLock { file })
 }
 
-/// Returns whether a raymond supervises the run of a lock now, and its process id, if it is known. Of the copy of a shared
-/// run its note tells, because the supervisor may be on another machine.
+/// Returns whether a raymond supervises the run of a lock now, and its process id, if it is known. Of the copy of a
+/// shared run its note tells, because the supervisor may be on another machine.
 ///
 /// # Errors
 /// [`Error::Io`].

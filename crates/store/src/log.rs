@@ -351,8 +351,8 @@ fn run_jobs<L: RunLog>(
     Ok(())
 }
 
-/// Waits for a job, and renews the right to append when it is time, however many jobs there are; `None` if there will be
-/// none.
+/// Waits for a job, and renews the right to append when it is time, however many jobs there are; `None` if there will
+/// be none.
 fn next_job<L: RunLog>(
     log: &mut L,
     jobs: &Receiver<WriterJob>,

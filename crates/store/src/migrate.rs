@@ -1,8 +1,8 @@
 //! Converts records of older formats to the newest format when they are read.
 //!
-//! The types of [`event`](raymond_model::event) are those of the newest format alone. Names of an older format are replaced
-//! in the JSON of its records, one format after the other, so each step is written once and never changes again.
-//! The disk is not rewritten: the lines there keep their bytes and proofs.
+//! The types of [`event`](raymond_model::event) are those of the newest format alone. Names of an older format are
+//! replaced in the JSON of its records, one format after the other, so each step is written once and never changes
+//! again. The disk is not rewritten: the lines there keep their bytes and proofs.
 //!
 //! To add a format n + 1:
 //!

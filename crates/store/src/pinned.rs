@@ -339,7 +339,8 @@ impl VerifiedTexts {
         self.lock().texts.contains_key(path)
     }
 
-    /// Keeps a verified text, if there is room for it, and the version of the copied file that had it, if that is known.
+    /// Keeps a verified text, if there is room for it, and the version of the copied file that had it, if that is
+    /// known.
     fn keep(&self, path: &str, text: &str, equal: Option<FileVersion>) {
         let mut kept = self.lock();
         if kept.bytes.saturating_add(text.len()) <= MAX_TOTAL_BYTES {

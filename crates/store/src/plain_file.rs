@@ -55,8 +55,8 @@ pub fn is_out_of_room(error: &Error) -> bool {
         || numbers.iter().any(|errno| number == Some(errno.raw_os_error()))
 }
 
-/// Reserves room for a file that will grow: the first of `rooms`, in bytes, that the disk has. Its length stays. A disk that
-/// cannot reserve any is left as it is.
+/// Reserves room for a file that will grow: the first of `rooms`, in bytes, that the disk has. Its length stays. A disk
+/// that cannot reserve any is left as it is.
 ///
 /// # Errors
 /// The system's error if the disk has none of them.
@@ -79,7 +79,8 @@ pub fn reserve(file: &File, rooms: &[u64]) -> Result<()> {
     }
 }
 
-/// Writes all of a file's content, and makes it durable. A room that was [reserved](reserve) and is not needed is given back.
+/// Writes all of a file's content, and makes it durable. A room that was [reserved](reserve) and is not needed is given
+/// back.
 ///
 /// # Errors
 /// The system's error; a part may be written.

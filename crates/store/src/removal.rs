@@ -42,8 +42,8 @@ pub fn size(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
     RemovalWalk::of(&runs, false).and_then(|walk| walk.all(&name(id.as_str()))).map_err(failed)
 }
 
-/// Removes the directory of a run that the caller has locked, and its seal in the user's `state`, and returns the number of
-/// bytes of its files.
+/// Removes the directory of a run that the caller has locked, and its seal in the user's `state`, and returns the
+/// number of bytes of its files.
 ///
 /// # Errors
 /// [`Error::Io`]; what is left then is no longer a run, and [`remove_leftovers`] removes it.
@@ -65,7 +65,8 @@ pub fn remove(root: &RunsRoot, id: &RunId, state: Option<&UserState>) -> Result<
     Ok(bytes)
 }
 
-/// Removes what an earlier removal, or the making of a run, has left that was cut short. Another process may do the same at the same time.
+/// Removes what an earlier removal, or the making of a run, has left that was cut short. Another process may do the
+/// same at the same time.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -97,8 +98,8 @@ fn leftover(runs: &OwnedFd) -> Result<Option<CString>, Errno> {
     Ok(entries(runs)?.into_iter().find(is_left))
 }
 
-/// Returns whether an entry is the draft of a run's directory whose process has died, or is another one by now: a draft is
-/// made in seconds, and this one is a day old.
+/// Returns whether an entry is the draft of a run's directory whose process has died, or is another one by now: a draft
+/// is made in seconds, and this one is a day old.
 fn is_old_draft(runs: &OwnedFd, name: &CString) -> bool {
     let bytes = name.to_bytes();
     if is_abandoned(bytes) {

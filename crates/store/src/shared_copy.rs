@@ -181,8 +181,8 @@ pub fn extend(
     copy.append(&LineBatch { last, text, shared: Vec::new() })
 }
 
-/// Returns whether the copy has just the records of these lines, from the first one on, and every one of them bears the proof
-/// of this machine's user.
+/// Returns whether the copy has just the records of these lines, from the first one on, and every one of them bears the
+/// proof of this machine's user.
 ///
 /// # Errors
 /// [`Error`] if the journal of the copy cannot be read.

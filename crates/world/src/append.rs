@@ -90,8 +90,8 @@ pub(super) fn append(
     replace(&intents, &noted, note.stem()).map_err(failed)?;
     let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
     if let Err(error) = written {
-        // On a full disk the written part is cut off again, and the intent is removed. If it cannot be cut off, the next
-        // try completes it.
+        // On a full disk the written part is cut off again, and the intent is removed. If it cannot be cut off, the
+        // next try completes it.
         if file.metadata().is_ok_and(|now| now.len() <= end + content.len() as u64)
             && file.set_len(end).is_ok()
         {

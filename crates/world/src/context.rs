@@ -526,7 +526,8 @@ fn neutral(settings: &[(PathBuf, GitSetting)]) -> Vec<(Vec<u8>, &'static str)> {
     neutral
 }
 
-/// Returns the directory that a `.git` is or leads to, and whether that directory names the `.git` as that of its worktree.
+/// Returns the directory that a `.git` is or leads to, and whether that directory names the `.git` as that of its
+/// worktree.
 fn led_to(git: &Path) -> Result<(PathBuf, bool), String> {
     let real = |path: &Path| {
         path.canonicalize().map_err(|error| format!("cannot use {}: {error}", path.display()))

@@ -98,7 +98,8 @@ impl WorkspaceExecutor {
         Ok(address.map_err(|why| format!("the remote {remote}: {why}"))?)
     }
 
-    /// Pushes the base, unless the exchange has it; returns whether it was pushed. It may not have branches of another run of this name.
+    /// Pushes the base, unless the exchange has it; returns whether it was pushed. It may not have branches of another
+    /// run of this name.
     async fn push_base(
         &self,
         git: &GitCall<'_>,
@@ -140,8 +141,8 @@ impl WorkspaceExecutor {
 
 // Makes the clone of the exchange in which a host works for a run.
 //
-// It is made beside its place, and put there as a whole. One of an earlier epoch of the host is moved aside: it may have
-// work that does not count, and that is nowhere else.
+// It is made beside its place, and put there as a whole. One of an earlier epoch of the host is moved aside: it may
+// have work that does not count, and that is nowhere else.
 
 /// The name under which git makes the clone.
 const CLONE_STEM: &str = "exchange.clone";
@@ -295,8 +296,8 @@ fn free(path: &Path) -> PathBuf {
 const FETCH_STEM: &str = "exchange.fetch";
 
 impl WorkspaceExecutor {
-    /// Fetches the branches of the run for an agent in this worktree, or in the run's own directory. Returns what people
-    /// should know: that a worktree has to be made again. A run without an exchange has nothing to fetch.
+    /// Fetches the branches of the run for an agent in this worktree, or in the run's own directory. Returns what
+    /// people should know: that a worktree has to be made again. A run without an exchange has nothing to fetch.
     pub async fn fetch_work(&self, tree: Option<&AgentId>) -> InspectionOutcome<Option<String>> {
         let Some(copy) = self.0.place.working_dirs.exchange() else {
             return InspectionOutcome::Done(Ok(None));
@@ -331,7 +332,8 @@ impl ExchangeRemote<'_> {
         self.fetch(&[&branches]).await
     }
 
-    /// Gives the repository that agents work in the branches that were fetched: `git merge raymond/RUN/AGENT` finds them.
+    /// Gives the repository that agents work in the branches that were fetched: `git merge raymond/RUN/AGENT` finds
+    /// them.
     async fn adopt_branches(&self) -> Result<(), OperationError> {
         let of_run = run_branches(&self.git.shared.place.marker.run)?;
         let prefix = format!("refs/remotes/{of_run}");
@@ -601,7 +603,8 @@ impl ExchangeRemote<'_> {
         self.control().ended(PUSH, words.chain(snapshot)).await
     }
 
-    /// Checks that the branch in the exchange may be replaced, after it was found at another commit than this host knew.
+    /// Checks that the branch in the exchange may be replaced, after it was found at another commit than this host
+    /// knew.
     async fn check_may_replace(
         &self,
         work: &UnpushedWork,

@@ -1,9 +1,9 @@
 //! Runs the real git on repositories.
 //!
-//! git asks nobody, runs no hooks and no remote helper that an address names, and follows no submodules. It works in the
-//! repository that [`GitGround`] has found and judged, and runs no program that the repository itself names: no filter, no
-//! helper, no transport. It reaches a remote only for a verb that needs one. The user's own configuration stays in effect:
-//! credential helpers, keys, proxies, filters such as those of LFS.
+//! git asks nobody, runs no hooks and no remote helper that an address names, and follows no submodules. It works in
+//! the repository that [`GitGround`] has found and judged, and runs no program that the repository itself names: no
+//! filter, no helper, no transport. It reaches a remote only for a verb that needs one. The user's own configuration
+//! stays in effect: credential helpers, keys, proxies, filters such as those of LFS.
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -168,8 +168,8 @@ impl GitCall<'_> {
         self.run(words).await
     }
 
-    /// Runs `git add` in the whole directory, but in no repository inside: git would run there with the configuration of
-    /// that one, which nobody has judged. Of such a repository it notes the commit.
+    /// Runs `git add` in the whole directory, but in no repository inside: git would run there with the configuration
+    /// of that one, which nobody has judged. Of such a repository it notes the commit.
     pub(super) async fn add(
         &self,
         options: &str,
@@ -310,7 +310,8 @@ impl GitCall<'_> {
         Ok(settings)
     }
 
-    /// Returns the settings of a file, or those of the user. git is in no repository then, and reading executes nothing.
+    /// Returns the settings of a file, or those of the user. git is in no repository then, and reading executes
+    /// nothing.
     async fn list_settings(
         &self,
         file: Option<&Path>,
@@ -344,7 +345,8 @@ impl GitCall<'_> {
         Ok(from.parent().unwrap_or(from).join(path))
     }
 
-    /// Returns the variables that override settings. In place of what the repository names, the user's own value counts.
+    /// Returns the variables that override settings. In place of what the repository names, the user's own value
+    /// counts.
     async fn settings(
         &self,
         neutral: &[(Vec<u8>, &'static str)],
@@ -395,8 +397,8 @@ pub(super) fn left_out(path: &OsStr) -> OsString {
 }
 
 impl<'op> Git<'op> {
-    /// Returns git in a directory, whose repository may begin above: not above a worktree, and otherwise as the user has
-    /// set.
+    /// Returns git in a directory, whose repository may begin above: not above a worktree, and otherwise as the user
+    /// has set.
     pub(super) fn at(self, cwd: &Path) -> GitCall<'op> {
         let ceiling = self.shared.ceiling().map(|value| (CEILING.into(), value.to_owned()));
         let (variables, cwd) = (ceiling.into_iter().collect(), cwd.to_owned());

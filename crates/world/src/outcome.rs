@@ -43,8 +43,8 @@ pub(super) enum OperationError {
 }
 
 impl OperationError {
-    /// Returns the error for a file that could not be written. A full machine decides nothing about the operation; anything
-    /// else is its failure.
+    /// Returns the error for a file that could not be written. A full machine decides nothing about the operation;
+    /// anything else is its failure.
     pub(super) fn unwritten(why: String, error: &io::Error) -> Self {
         if plain_file::is_out_of_room(error) { Self::Stuck(why) } else { Self::Failed(why) }
     }

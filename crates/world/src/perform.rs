@@ -524,8 +524,8 @@ struct NotedOutcome {
     outcome: Result<Value, String>,
 }
 
-/// Returns the output of the script or the command of a turn, or the reason why it failed; `None` if it has not ended, if
-/// raymond noted nothing, or if it was another operation.
+/// Returns the output of the script or the command of a turn, or the reason why it failed; `None` if it has not ended,
+/// if raymond noted nothing, or if it was another operation.
 ///
 /// # Errors
 /// The error of the system, or a note that is none.

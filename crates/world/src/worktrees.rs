@@ -64,8 +64,8 @@ impl WorkspaceExecutor {
         made.map_err(described).into()
     }
 
-    /// Checks, before a run begins, that git can make worktrees for its agents. Returns the reason why it cannot, or what
-    /// people should know: nothing is in the submodules there.
+    /// Checks, before a run begins, that git can make worktrees for its agents. Returns the reason why it cannot, or
+    /// what people should know: nothing is in the submodules there.
     pub async fn check_worktrees(&self) -> InspectionOutcome<Result<Option<String>, String>> {
         let git = Git { shared: &self.0, stem: INSPECTION_NAME };
         let checked = async {

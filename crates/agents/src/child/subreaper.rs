@@ -5,8 +5,8 @@
 //! (`PR_SET_CHILD_SUBREAPER`). A separate keeper for each process would be one more program to start, would stand
 //! between raymond and the exit code, and would have to outlive raymond. Without keepers, raymond does not know which
 //! turn started an orphan. Only an older process can have started it, so it is ended once no older process of a turn is
-//! left, and at the latest with the run. Where control groups can be written, [`cgroup`](super::cgroup) ends it together
-//! with its process.
+//! left, and at the latest with the run. Where control groups can be written, [`cgroup`](super::cgroup) ends it
+//! together with its process.
 //!
 //! Processes with the mark of a plug-in or of another run are left alone, and so is a run in the background. An orphan
 //! has no other parent, so raymond has to reap it too. Processes that raymond started itself are reaped where they were

@@ -199,8 +199,8 @@ impl SteeringMessages {
         self.on_the_way.len() < before
     }
 
-    /// Takes the answer before a message into the answer to it, if there are both: a transition that the last one does not
-    /// request stays requested.
+    /// Takes the answer before a message into the answer to it, if there are both: a transition that the last one does
+    /// not request stays requested.
     pub(super) fn combine(&self, before: &TurnResult, last: &mut TurnResult) {
         if !self.are_late || last.is_error || before.is_error {
             return;

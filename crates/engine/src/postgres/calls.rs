@@ -296,7 +296,8 @@ impl Link {
         let is_open = self.is_open();
         handle.spawn(async move {
             if is_open {
-                // It is a courtesy: the statement may end by itself, and changes nothing that a later one does not bear.
+                // It is a courtesy: the statement may end by itself, and changes nothing that a later one does not
+                // bear.
                 let _ = timeout(CANCEL_LIMIT, token.cancel_query(tls)).await;
             }
             drop(self);

@@ -5,7 +5,8 @@
 //! claim changes that row, so it waits for what is under way, and nothing with the old epoch follows.
 //!
 //! No statement is prepared by its client, and nothing is set for a session: a pooler that lends a connection for one
-//! transaction may stand between. The statements of each step are functions of the schema. `NOTIFY` only makes waiting shorter, and nothing depends on it.
+//! transaction may stand between. The statements of each step are functions of the schema. `NOTIFY` only makes waiting
+//! shorter, and nothing depends on it.
 
 #[macro_use]
 mod fence;

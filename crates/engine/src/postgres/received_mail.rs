@@ -16,8 +16,8 @@ use crate::shared_log::{HostClaim, RunLease};
 /// The number of received requests from which on those are dropped that were begun.
 const MANY: usize = 512;
 
-/// The time between two calls that ask for all replies. A server that crashed may count its transactions from an earlier
-/// one on.
+/// The time between two calls that ask for all replies. A server that crashed may count its transactions from an
+/// earlier one on.
 const LOOK_AT_ALL: Duration = Duration::from_secs(5);
 
 /// The requests of a host. A request that is sent again after it was withdrawn has another number.
@@ -125,8 +125,8 @@ impl ReceivedMail {
         }
     }
 
-    /// Returns whether so many requests of a host are noted that those should be dropped which were begun. While those are
-    /// wanted, they would be handed out again.
+    /// Returns whether so many requests of a host are noted that those should be dropped which were begun. While those
+    /// are wanted, they would be handed out again.
     pub(super) fn has_many(&self, claim: &HostClaim) -> bool {
         let all = lock(&self.requests);
         let own = all.get(claim.host.as_str());
@@ -216,7 +216,8 @@ impl ToldMail {
 // rows of a run. Indexes compare with `statement_timestamp()`, because `clock_timestamp()` can change during a
 // statement.
 
-/// Makes a [`StoredStatement`] of a name, the types of its parameters, these as `$1, …`, the columns of its rows, and its text.
+/// Makes a [`StoredStatement`] of a name, the types of its parameters, these as `$1, …`, the columns of its rows, and
+/// its text.
 ///
 /// It is planned for any values, and by its indexes: a table that has no statistics yet looks small.
 macro_rules! stored_statement {

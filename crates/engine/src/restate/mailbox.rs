@@ -82,8 +82,8 @@ impl HostMailbox for RestateEngine {
             let call = RunCall::Requests { by: acting(claim), received, is_first, limit };
             match self.open_requests(claim, run, (&call, std::mem::take(&mut patience))) {
                 Ok(open) => requests.extend(open),
-                // The others are not to suffer from a run that cannot be read. What it had given before is confirmed first,
-                // or it would give that again.
+                // The others are not to suffer from a run that cannot be read. What it had given before is confirmed
+                // first, or it would give that again.
                 Err(error @ EngineError::Damaged { .. }) if has_none_to_confirm => {
                     failure = Some(error);
                 }
@@ -255,12 +255,13 @@ fn by_run<T>(all: &[T], key: impl Fn(&T) -> &String) -> BTreeMap<RunId, Vec<&T>>
 
 // Waits for mail and for lines: the object answers when there are news.
 
-/// The time for which a wait for mail stays open on the server. To open one costs three calls, so it outlives callers that give
-/// up earlier.
+/// The time for which a wait for mail stays open on the server. To open one costs three calls, so it outlives callers
+/// that give up earlier.
 const MAIL_WAIT_MS: u64 = 5_000;
 
 impl RestateEngine {
-    /// Waits for mail that came after the last wait. Returns at once if some was found a moment ago, so that the caller looks again.
+    /// Waits for mail that came after the last wait. Returns at once if some was found a moment ago, so that the caller
+    /// looks again.
     pub(super) fn wait_for_mail_of(
         &self,
         receiver: MailReceiver<'_>,

@@ -1,11 +1,11 @@
 //! The engine Restate: virtual objects that a worker serves to the server, and the client that calls them.
 //!
-//! - [`objects`]: what is kept, and each decision about it.
-//! - [`settings`], [`calls`], [`run_batches`], [`failure`]: addresses, calls through the server's ingress, alone or together, and what
-//!   their errors mean.
-//! - [`deployment`], [`serving`], [`clock`]: who serves the objects, and how another worker takes that over.
-//! - [`log`], [`mailbox`], [`hosts`], [`questions`], [`space`], [`facts`], [`waiting`]: the traits of engines;
-//!   [`mail_looks`], [`seen_news`], [`open_waits`]: what this process knows of its mail.
+//! - `objects`: what is kept, and each decision about it.
+//! - `serving`: who serves the objects, and how another worker takes that over; the settings of a connection, calls
+//!   through the server's ingress, and what their errors mean.
+//! - `run_batches`: calls of the object of a run that go together.
+//! - `log`, `mailbox`, `hosts`, `facts`: the traits of engines.
+//! - `engine`: the space of runs, and what this process knows of its mail.
 
 mod engine;
 mod facts;

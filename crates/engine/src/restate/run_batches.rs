@@ -1,8 +1,8 @@
 //! The calls of a run's object, in batches: those that come about while one is under way go together with the next.
 //!
-//! The object carries out one call at a time, and each costs the server more than what it carries. So of one process at most one
-//! is under way for a run, and the others wait here instead of there. A look for mail is patient: it goes with others, or
-//! alone after a while.
+//! The object carries out one call at a time, and each costs the server more than what it carries. So of one process at
+//! most one is under way for a run, and the others wait here instead of there. A look for mail is patient: it goes with
+//! others, or alone after a while.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -62,8 +62,8 @@ enum NextDeed {
 pub(super) struct RunBatches(Arc<Mutex<HashMap<String, WaitingRunCalls>>>);
 
 impl RunBatches {
-    /// Calls the object of a run, and waits for the answer on this thread, which must not be one of a runtime. The call may
-    /// wait for others that it goes with, for as long as its patience.
+    /// Calls the object of a run, and waits for the answer on this thread, which must not be one of a runtime. The call
+    /// may wait for others that it goes with, for as long as its patience.
     pub(super) fn call(
         &self,
         caller: &ObjectCaller,
@@ -132,7 +132,8 @@ impl RunBatches {
     }
 }
 
-/// Leaves nobody waiting if the task of a run ends before its calls were made: they end as if the connection had broken.
+/// Leaves nobody waiting if the task of a run ends before its calls were made: they end as if the connection had
+/// broken.
 struct EndOfTask<'t> {
     batches: &'t RunBatches,
     run: &'t str,

@@ -501,7 +501,8 @@ impl ObjectCaller {
         })
     }
 
-    /// Sends bytes to a handler. A call that was cut off may have been carried out: then it changes nothing the second time.
+    /// Sends bytes to a handler. A call that was cut off may have been carried out: then it changes nothing the second
+    /// time.
     pub(super) async fn send(
         &self,
         called: CalledHandler<'_>,

@@ -36,7 +36,8 @@ impl Dataspace {
     /// Brings the copy up to date. A dataspace that is not a copy stays as it is.
     ///
     /// # Errors
-    /// [`Error::Unreached`], [`Error::Engine`], [`Error::OwnFacts`] if there are facts that were never shared, [`Error::Io`].
+    /// [`Error::Unreached`], [`Error::Engine`], [`Error::OwnFacts`] if there are facts that were never shared,
+    /// [`Error::Io`].
     pub fn pull(&self) -> Result<(), Error> {
         let Some(shared) = &self.shared else { return Ok(()) };
         let known = self.known_changes()?;

@@ -2,8 +2,8 @@
 //!
 //! A line is framed like a record of a run's journal, with the number of its change. A last line without its end is
 //! torn and was never acknowledged: readers leave it, and the next writer cuts it off. Any other line that is not a
-//! change, or has no proof, is ignored with a warning until its fact is changed. When the changes have outgrown the facts
-//! that the file begins with, a new file takes its place.
+//! change, or has no proof, is ignored with a warning until its fact is changed. When the changes have outgrown the
+//! facts that the file begins with, a new file takes its place.
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};

@@ -295,8 +295,8 @@ impl LockedRun {
     }
 }
 
-/// Returns the files of a run's workflow as they were pinned, from its copy or from what is kept beside it; `None` if they
-/// are no longer known.
+/// Returns the files of a run's workflow as they were pinned, from its copy or from what is kept beside it; `None` if
+/// they are no longer known.
 ///
 /// # Errors
 /// [`Error::Io`].

@@ -365,8 +365,8 @@ impl Snapshotter<'_> {
         Ok(KnownWorktree { tree, directory, index, lock })
     }
 
-    /// Begins the index with that of the worktree, again if that has changed since: the agent may have added a file that git
-    /// ignores. A git that was killed may still hold it, or have left its lock.
+    /// Begins the index with that of the worktree, again if that has changed since: the agent may have added a file
+    /// that git ignores. A git that was killed may still hold it, or have left its lock.
     async fn prepare_index(&self, known: &KnownWorktree) -> Result<(), OperationError> {
         let (index, own) = (known.directory.join("index"), known.index.clone());
         if known.lock.exists() {

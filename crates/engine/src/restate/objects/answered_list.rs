@@ -95,8 +95,8 @@ impl AnsweredList {
         self.lists.iter().any(|list| list.read_by != lease)
     }
 
-    /// Takes all requests out of the lists if an earlier lease has received some of them: the newest lease has to receive them
-    /// again.
+    /// Takes all requests out of the lists if an earlier lease has received some of them: the newest lease has to
+    /// receive them again.
     pub(super) fn bring_back(
         &mut self,
         lease: u64,
@@ -111,8 +111,8 @@ impl AnsweredList {
         Ok(())
     }
 
-    /// Puts what a lease has received into a list if it is much. A batch with a reply that the lease has not received stays whole, so
-    /// that it can be removed with one value.
+    /// Puts what a lease has received into a list if it is much. A batch with a reply that the lease has not received
+    /// stays whole, so that it can be removed with one value.
     pub(super) fn set_received_aside(&mut self, lease: u64) {
         let is_received = |one: &AnsweredRequest| one.read_by == Some(lease);
         if self.entries.iter().filter(|one| is_received(one)).count() <= MOST_RECEIVED {
@@ -306,7 +306,8 @@ pub(super) fn set_list<T: Serialize>(
 /// The most requests of a list.
 const LIST: usize = 128;
 
-/// The last 16 bits of a key's CRC-32, as hexadecimal digits. Two keys with the same ones only cost reading one more list.
+/// The last 16 bits of a key's CRC-32, as hexadecimal digits. Two keys with the same ones only cost reading one more
+/// list.
 type KeyHash = [u8; 4];
 
 /// Returns the hash of a key.

@@ -50,8 +50,8 @@ impl HostHead {
         self.epoch + u64::from(self.is_fenced(self.epoch))
     }
 
-    /// Sends every run the oldest valid epoch, and returns it. The caller tells the runs as well, and waits for that; this
-    /// sending is for a caller that dies before.
+    /// Sends every run the oldest valid epoch, and returns it. The caller tells the runs as well, and waits for that;
+    /// this sending is for a caller that dies before.
     fn tell_fences(&self, host: &str, state: &mut ObjectState<'_>) -> HostObjectAnswer {
         for run in &self.runs {
             self.tell_fence(host, run, state);

@@ -162,8 +162,8 @@ pub(super) fn look(look: &RunLook, state: &ObjectState<'_>) -> Result<RunAnswer,
     })
 }
 
-/// Returns the number of the news that somebody has to wait behind; as an error that of news that were not seen. Of a log
-/// the records are seen, of the mail its news. A run that is not there has none.
+/// Returns the number of the news that somebody has to wait behind; as an error that of news that were not seen. Of a
+/// log the records are seen, of the mail its news. A run that is not there has none.
 pub(super) fn to_wait(
     topic: RunTopic,
     seen: u64,

@@ -177,7 +177,8 @@ pub(in crate::restate) enum LeasedDeed {
     ForgetAll {
         by: SenderNumber,
     },
-    /// A step changes a fact. The lease is judged here; the change is made by the log of facts, before the run does anything else.
+    /// A step changes a fact. The lease is judged here; the change is made by the log of facts, before the run does
+    /// anything else.
     ChangeFact {
         change: FactChangeCall,
     },

@@ -243,8 +243,8 @@ impl RunHead {
         self.fences.get(&by.host).is_some_and(|oldest_valid| by.epoch < *oldest_valid)
     }
 
-    /// Notes a sending. Returns whether it comes after a newer one, comes twice, or is the first one of its sender after those of
-    /// another.
+    /// Notes a sending. Returns whether it comes after a newer one, comes twice, or is the first one of its sender
+    /// after those of another.
     pub(super) fn note_sending(&mut self, by: &SenderNumber) -> bool {
         let newest = self.newest_sending.as_ref();
         let of_same = newest.filter(|newest| newest.sender == by.sender);

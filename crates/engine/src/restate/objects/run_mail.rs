@@ -19,8 +19,8 @@ use crate::restate::objects::state::{HostCall, ObjectEffect, ObjectState, Undeci
 
 // The decisions about the requests that the supervisor of a run sends, and the replies that it gets.
 
-/// Queues requests that are not known. What an earlier supervisor took back is open again: the run was stopped then, and
-/// goes on now.
+/// Queues requests that are not known. What an earlier supervisor took back is open again: the run was stopped then,
+/// and goes on now.
 pub(super) fn send(
     run: &str,
     head: &mut RunHead,
@@ -382,8 +382,8 @@ impl HostQueue {
         Ok(())
     }
 
-    /// Puts begun requests into lists if they are many. Those that the host has not received since it started stay: it has to be given
-    /// them.
+    /// Puts begun requests into lists if they are many. Those that the host has not received since it started stay: it
+    /// has to be given them.
     pub(super) fn set_begun_aside(&mut self) {
         // A question that is over is removed from the entries alone.
         let is_begun =

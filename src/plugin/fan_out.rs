@@ -1,5 +1,4 @@
-//! The progress of fan-outs: how many of their agents have ended, and the time and the money that the rest may take.
-//! Pure.
+//! The progress of fan-outs: how many of their agents have ended, and the time and money that the rest may take. Pure.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;

@@ -18,7 +18,8 @@ fn sources() -> Vec<String> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).expect("a folder").flatten() {
             let path = entry.path();
-            let is_test = path.ends_with("tests.rs") || path.iter().any(|part| part == "tests");
+            let is_test = path.to_string_lossy().ends_with("tests.rs")
+                || path.iter().any(|part| part == "tests");
             if path.is_dir() {
                 folders.push(path);
             } else if !is_test && !OTHERS.iter().any(|other| path.ends_with(other)) {

@@ -135,7 +135,7 @@ fn sources() -> Vec<String> {
             let path = entry.path();
             if path.is_dir() {
                 folders.push(path);
-            } else if !(path.ends_with("tests.rs")
+            } else if !(path.to_string_lossy().ends_with("tests.rs")
                 || path.ends_with("codes.rs")
                 || path.iter().any(|part| part == "tests"))
             {

@@ -601,8 +601,6 @@ pub fn waits_of_many(reason: &WaitReason) -> &'static str {
 }
 
 /// Returns the executed nodes of a graph and the next action.
-
-/// Returns the executed nodes and the next action.
 fn graph_advanced(event: &GraphAdvanced, folder: Option<&Folder>) -> String {
     const MAX_SHOWN_NODES: usize = 4;
     let agent = &event.turn.agent;

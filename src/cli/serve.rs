@@ -37,10 +37,11 @@ pub(super) fn serve(args: &ServeArgs) -> Result<CliExitCode, Error> {
     let key = state.key()?;
     let token = format!("{}{}", Uuid::new_v4().simple(), Uuid::new_v4().simple());
     let backend = Arc::new(LocalCommands::new(root.clone(), args.dir.clone()));
-    let access = (&key, AccessToken::new(token.clone()));
-    let failed =
-        |error| Error::Io { doing: "listen on", path: args.listen.to_string().into(), error };
-    let server = PageServer::bind(args.listen, root.clone(), access, backend).map_err(failed)?;
+    let named = args.listen.to_string();
+    let failed = Error::io("listen on", &named);
+    let access = AccessToken::new(token.clone());
+    let server =
+        PageServer::bind(args.listen, root.clone(), &key, access, backend).map_err(failed)?;
     let address = server.address();
     if !address.ip().is_loopback() {
         output::warn(&format!(

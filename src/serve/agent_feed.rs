@@ -171,10 +171,6 @@ impl FeedSource for AgentFeedSource {
         events
     }
 
-    fn seq(&self) -> u64 {
-        0
-    }
-
     fn interval(&self) -> Duration {
         POLL_INTERVAL
     }
@@ -376,7 +372,7 @@ impl ToldRun {
             }
         }
         changes.rows.sort_by(|one, other| one.id.cmp_by_number(&other.id));
-        let headline = headline((known, expected), counts, started);
+        let headline = headline(known, expected, counts, started);
         if self.headline.as_ref() != Some(&headline) {
             self.headline = Some(headline.clone());
             changes.headline = Some(headline);
@@ -424,7 +420,8 @@ fn kind(known: MonitoredRun<'_>, status: &TopAgentStatus) -> RowKind {
 }
 
 fn headline(
-    (known, expected): (MonitoredRun<'_>, &Run),
+    known: MonitoredRun<'_>,
+    expected: &Run,
     counts: [usize; 6],
     started: Option<Timestamp>,
 ) -> RunHeadline {

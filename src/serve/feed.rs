@@ -39,8 +39,10 @@ pub trait FeedSource: Send {
     /// Returns the events that tell everything to a reader that has the records up to `after`.
     fn whole(&self, after: Option<u64>) -> Vec<FeedEvent>;
 
-    /// Returns the number of the last record that was read.
-    fn seq(&self) -> u64;
+    /// Returns the number of the last record that was read; 0 if it reads no journal.
+    fn seq(&self) -> u64 {
+        0
+    }
 
     /// Returns the interval between two reads.
     fn interval(&self) -> Duration;
@@ -148,10 +150,6 @@ impl FeedSource for EndedSource {
 
     fn whole(&self, _after: Option<u64>) -> Vec<FeedEvent> {
         Vec::new()
-    }
-
-    fn seq(&self) -> u64 {
-        0
     }
 
     fn interval(&self) -> Duration {

@@ -30,7 +30,7 @@ use crate::serve::access::{AccessRules, RequestHead};
 use crate::serve::agent_feed::agents;
 use crate::serve::backend::{CommandBackend, CommandQuery};
 use crate::serve::feed::FeedPosition;
-use crate::serve::feed_hub::{FeedHub, FeedSubject};
+use crate::serve::feed_hub::FeedHub;
 use crate::serve::routes::{PAGE, PageReply, PageRoute, parameter};
 use crate::serve::run_feed::LogRange;
 use crate::serve::{agent_feed, routes, run_feed};
@@ -129,7 +129,6 @@ impl PageHandler {
         position: Option<&FeedPosition>,
     ) -> PageReply {
         let document = |query: &CommandQuery| routes::command(self.backend.document(query));
-        let feed = |subject: &FeedSubject| routes::feed(self.hub.read(subject, position));
         match route {
             PageRoute::Page => routes::asset(&PAGE),
             PageRoute::Asset(asset) => routes::asset(asset),
@@ -138,16 +137,8 @@ impl PageHandler {
                 offset: number(query, "offset"),
                 limit: limit(query),
             }),
-            PageRoute::Questions => document(&CommandQuery::Questions),
-            PageRoute::Workflows => document(&CommandQuery::Workflows),
-            PageRoute::Run(run) => document(&CommandQuery::Run(run)),
-            PageRoute::Costs(run) => document(&CommandQuery::Costs(run)),
-            PageRoute::Graph(run) => document(&CommandQuery::Graph(run)),
-            PageRoute::Agent(run, agent) => document(&CommandQuery::Agent(run, agent)),
-            PageRoute::AgentDiff(run, agent) => document(&CommandQuery::AgentDiff(run, agent)),
-            PageRoute::RunsFeed => feed(&FeedSubject::Runs),
-            PageRoute::RunFeed(run) => feed(&FeedSubject::Run(run)),
-            PageRoute::AgentFeed(run, agent) => feed(&FeedSubject::Agent(run, agent)),
+            PageRoute::Document(query) => document(&query),
+            PageRoute::Feed(subject) => routes::feed(self.hub.read(&subject, position)),
             PageRoute::Agents(run) => {
                 let after = parameter(query, "after").and_then(|id| AgentId::parse(&id).ok());
                 self.of_run(&run, |dir| agents(dir, after.as_ref(), limit(query)))
@@ -351,8 +342,8 @@ fn series(charges: &[TimedCharge], began: Timestamp, span: u64) -> Vec<CostSerie
     }
     for charge in charges {
         let span = usize::try_from(charge.at.since(began) / span).unwrap_or(usize::MAX);
-        let own = all.iter().position(|(name, _)| *name == charge.name);
-        let place = own.unwrap_or(all.len().saturating_sub(1));
+        let named = all.iter().position(|(name, _)| *name == charge.name);
+        let place = named.unwrap_or(all.len().saturating_sub(1));
         if let Some(sum) = all.get_mut(place).and_then(|(_, sums)| sums.get_mut(span)) {
             *sum += charge.dollars;
         }
@@ -370,11 +361,11 @@ fn series(charges: &[TimedCharge], began: Timestamp, span: u64) -> Vec<CostSerie
 /// # Errors
 /// [`store::Error`].
 pub fn read(dir: &RunDir) -> Result<CostTimes, store::Error> {
-    let mut journal = JournalReader::open(&dir.journal())?;
     let mut fold = ChargeFold::default();
-    while let Some((seq, line)) = journal.read()? {
-        fold.see(&record::decode(&line).map_err(|flaw| journal.damaged(seq, &flaw))?);
-    }
+    JournalReader::open(&dir.journal())?.read_all(|_, line| {
+        fold.see(&record::decode(line)?);
+        Ok(())
+    })?;
     Ok(fold.finish())
 }
 
@@ -413,7 +404,8 @@ impl PageServer {
     pub fn bind(
         address: SocketAddr,
         root: RunsRoot,
-        (key, token): (&ProofKey, AccessToken),
+        key: &ProofKey,
+        token: AccessToken,
         backend: Arc<dyn CommandBackend>,
     ) -> std::io::Result<Self> {
         let listener = StdListener::bind(address)?;

@@ -9,8 +9,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::access::AccessRefusal;
-use super::backend::{CommandRefusal, RefusalKind};
-use super::feed_hub::FeedError;
+use super::backend::{CommandQuery, CommandRefusal, RefusalKind};
+use super::feed_hub::{FeedError, FeedSubject};
 use super::reply_body::{EventStream, ReplyBody};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::turn::TurnId;
@@ -25,36 +25,20 @@ pub enum PageRoute {
     Asset(&'static PageAsset),
     /// The description of these addresses.
     OpenApi,
-    /// The runs.
+    /// A page of the list of runs.
     Runs,
-    /// The stream of the runs.
-    RunsFeed,
-    /// The open questions of all runs.
-    Questions,
-    /// The workflows that can be started.
-    Workflows,
-    /// One run.
-    Run(RunId),
-    /// The stream of a run.
-    RunFeed(RunId),
+    /// Another document that a command has, too.
+    Document(CommandQuery),
+    /// A stream.
+    Feed(FeedSubject),
     /// The agents of a run.
     Agents(RunId),
-    /// The costs of a run.
-    Costs(RunId),
     /// The costs of a run over time.
     CostTimes(RunId),
     /// The records of a run.
     Log(RunId),
-    /// The picture of a run's workflow.
-    Graph(RunId),
     /// The turns of a run over time.
     Timeline(RunId),
-    /// One agent.
-    Agent(RunId, AgentId),
-    /// The stream of an agent's conversation.
-    AgentFeed(RunId, AgentId),
-    /// The changes in the worktree of an agent.
-    AgentDiff(RunId, AgentId),
     /// The conversation of a turn.
     Turn(RunId, TurnId),
     /// An action.
@@ -84,7 +68,9 @@ impl PageRoute {
             ["assets", name] => PageAsset::named(name).map(Self::Asset),
             ["" | "needs-you" | "start"] => Some(Self::Page),
             ["runs", run] => RunId::parse(run).ok().map(|_| Self::Page),
-            ["runs", run, "agents", agent] => names(run, agent).map(|_| Self::Page),
+            ["runs", run, "agents", agent] => {
+                (RunId::parse(run).is_ok() && AgentId::parse(agent).is_ok()).then_some(Self::Page)
+            }
             _ => None,
         };
         let route = route.ok_or(RouteError::Unknown)?;
@@ -99,9 +85,9 @@ impl PageRoute {
         Some(match parts {
             ["openapi.json"] => Self::OpenApi,
             ["runs"] => Self::Runs,
-            ["events"] => Self::RunsFeed,
-            ["questions"] => Self::Questions,
-            ["workflows"] => Self::Workflows,
+            ["events"] => Self::Feed(FeedSubject::Runs),
+            ["questions"] => Self::Document(CommandQuery::Questions),
+            ["workflows"] => Self::Document(CommandQuery::Workflows),
             ["actions", name] => Self::Action(action_name(name)?),
             ["runs", run, rest @ ..] => Self::of_run(RunId::parse(run).ok()?, rest)?,
             _ => return None,
@@ -110,13 +96,13 @@ impl PageRoute {
 
     fn of_run(run: RunId, parts: &[&str]) -> Option<Self> {
         Some(match parts {
-            [] => Self::Run(run),
-            ["events"] => Self::RunFeed(run),
+            [] => Self::Document(CommandQuery::Run(run)),
+            ["events"] => Self::Feed(FeedSubject::Run(run)),
             ["agents"] => Self::Agents(run),
-            ["costs"] => Self::Costs(run),
+            ["costs"] => Self::Document(CommandQuery::Costs(run)),
             ["cost-times"] => Self::CostTimes(run),
             ["log"] => Self::Log(run),
-            ["graph"] => Self::Graph(run),
+            ["graph"] => Self::Document(CommandQuery::Graph(run)),
             ["timeline"] => Self::Timeline(run),
             ["agents", agent, rest @ ..] => Self::of_agent(run, AgentId::parse(agent).ok()?, rest)?,
             _ => return None,
@@ -125,9 +111,9 @@ impl PageRoute {
 
     fn of_agent(run: RunId, agent: AgentId, parts: &[&str]) -> Option<Self> {
         Some(match parts {
-            [] => Self::Agent(run, agent),
-            ["events"] => Self::AgentFeed(run, agent),
-            ["diff"] => Self::AgentDiff(run, agent),
+            [] => Self::Document(CommandQuery::Agent(run, agent)),
+            ["events"] => Self::Feed(FeedSubject::Agent(run, agent)),
+            ["diff"] => Self::Document(CommandQuery::AgentDiff(run, agent)),
             ["turns", step, turn] => {
                 let (step, turn) = (step.parse().ok()?, turn.parse().ok()?);
                 Self::Turn(run, TurnId { agent, step, turn })
@@ -141,10 +127,6 @@ impl PageRoute {
     pub fn is_guarded(&self) -> bool {
         !matches!(self, Self::Page | Self::Asset(_))
     }
-}
-
-fn names(run: &str, agent: &str) -> Option<(RunId, AgentId)> {
-    Some((RunId::parse(run).ok()?, AgentId::parse(agent).ok()?))
 }
 
 fn action_name(name: &str) -> Option<String> {
@@ -484,10 +466,12 @@ mod tests {
         for page in ["/", "/needs-you", "/start", "/runs/t", "/runs/t/agents/main.1"] {
             assert_eq!(get(page), Ok(PageRoute::Page), "{page}");
         }
-        assert_eq!(get("/api/runs/t"), Ok(PageRoute::Run(run.clone())));
-        assert_eq!(get("/api/runs/t/events"), Ok(PageRoute::RunFeed(run.clone())));
-        let own = PageRoute::Agent(run.clone(), agent);
-        assert_eq!(get("/api/runs/t/agents/main.1"), Ok(own));
+        let document = |query| Ok(PageRoute::Document(query));
+        assert_eq!(get("/api/runs/t"), document(CommandQuery::Run(run.clone())));
+        let feed = PageRoute::Feed(FeedSubject::Run(run.clone()));
+        assert_eq!(get("/api/runs/t/events"), Ok(feed));
+        let agent = CommandQuery::Agent(run.clone(), agent);
+        assert_eq!(get("/api/runs/t/agents/main.1"), document(agent));
         assert_eq!(get("/api/runs/t/agents/main.1/turns/2/0"), Ok(PageRoute::Turn(run, turn)));
         let action = PageRoute::Action("answer".into());
         assert_eq!(PageRoute::of(&Method::POST, "/api/actions/answer"), Ok(action));
@@ -690,20 +674,25 @@ mod openapi_tests {
             PageRoute::Asset(_) => "/assets/app.js",
             PageRoute::OpenApi => "/api/openapi.json",
             PageRoute::Runs => "/api/runs",
-            PageRoute::RunsFeed => "/api/events",
-            PageRoute::Questions => "/api/questions",
-            PageRoute::Workflows => "/api/workflows",
-            PageRoute::Run(_) => "/api/runs/{run}",
-            PageRoute::RunFeed(_) => "/api/runs/{run}/events",
+            PageRoute::Document(query) => match query {
+                CommandQuery::Runs { .. } => "/api/runs",
+                CommandQuery::Questions => "/api/questions",
+                CommandQuery::Workflows => "/api/workflows",
+                CommandQuery::Run(_) => "/api/runs/{run}",
+                CommandQuery::Costs(_) => "/api/runs/{run}/costs",
+                CommandQuery::Graph(_) => "/api/runs/{run}/graph",
+                CommandQuery::Agent(..) => "/api/runs/{run}/agents/{agent}",
+                CommandQuery::AgentDiff(..) => "/api/runs/{run}/agents/{agent}/diff",
+            },
+            PageRoute::Feed(subject) => match subject {
+                FeedSubject::Runs => "/api/events",
+                FeedSubject::Run(_) => "/api/runs/{run}/events",
+                FeedSubject::Agent(..) => "/api/runs/{run}/agents/{agent}/events",
+            },
             PageRoute::Agents(_) => "/api/runs/{run}/agents",
-            PageRoute::Costs(_) => "/api/runs/{run}/costs",
             PageRoute::CostTimes(_) => "/api/runs/{run}/cost-times",
             PageRoute::Log(_) => "/api/runs/{run}/log",
-            PageRoute::Graph(_) => "/api/runs/{run}/graph",
             PageRoute::Timeline(_) => "/api/runs/{run}/timeline",
-            PageRoute::Agent(..) => "/api/runs/{run}/agents/{agent}",
-            PageRoute::AgentFeed(..) => "/api/runs/{run}/agents/{agent}/events",
-            PageRoute::AgentDiff(..) => "/api/runs/{run}/agents/{agent}/diff",
             PageRoute::Turn(..) => "/api/runs/{run}/agents/{agent}/turns/{step}/{turn}",
             PageRoute::Action(_) => "/api/actions/answer",
         }

@@ -366,10 +366,6 @@ impl FeedSource for RunsFeedSource {
         runs.chain(failure).collect()
     }
 
-    fn seq(&self) -> u64 {
-        0
-    }
-
     fn interval(&self) -> Duration {
         self.pause
     }
@@ -495,11 +491,11 @@ impl TimelineFold {
 /// # Errors
 /// [`store::Error`].
 pub fn read_timeline(dir: &RunDir) -> Result<RunTimeline, store::Error> {
-    let mut journal = JournalReader::open(&dir.journal())?;
     let mut fold = TimelineFold::default();
-    while let Some((seq, line)) = journal.read()? {
-        fold.see(&record::decode(&line).map_err(|flaw| journal.damaged(seq, &flaw))?);
-    }
+    JournalReader::open(&dir.journal())?.read_all(|_, line| {
+        fold.see(&record::decode(line)?);
+        Ok(())
+    })?;
     let steps = dir.steps();
     let turns: Vec<TurnId> = fold.bars.iter().map(turn_of).collect();
     for ((bar, turn), model) in

@@ -5,12 +5,12 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::{Value, json};
+use serde::Serialize;
 
 use super::agent_selector::check_agent_exists;
 use super::answer::from_stdin;
 use super::args::runs::{DirArgs, HoldArgs, TellArgs};
-use super::args::{NamedRunArgs, StopArgs};
+use super::args::{OneRunArgs, StopArgs};
 use super::exit::{CliExitCode, Error};
 use super::table::word;
 use super::{engine, output, settings};
@@ -22,7 +22,7 @@ use crate::cli::person;
 use crate::cli::status::left_running;
 use crate::domain::agent::Agent;
 use crate::domain::event::{AgentFamily, AgentMessage, AttachedSession, PromptEdit, RunCommand};
-use crate::domain::fact::FactSelection;
+use crate::domain::fact::{Fact, FactSelection};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::run::Run;
 use crate::domain::tool_call::one_line;
@@ -55,7 +55,7 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
         text = from_stdin("read the message from")?;
     }
     let command = RunCommand::Tell(AgentMessage { agent: args.agent.clone(), text });
-    let given = put_order((&args.dir.root(), &args.dir), &args.run, &command)?;
+    let given = put_order(&args.dir.root(), &args.dir, &args.run, &command)?;
     let with = if given.has_turn { "next request to the model" } else { "next prompt" };
     given.print(args.json, |agent| format!("{agent} gets the message with its {with}"))
 }
@@ -66,7 +66,7 @@ pub fn tell(args: &TellArgs) -> Result<CliExitCode, Error> {
 /// As [`tell`].
 pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
     let command = RunCommand::Hold(args.agent.family().clone().into());
-    let given = put_order((&args.dir.root(), &args.dir), &args.run, &command)?;
+    let given = put_order(&args.dir.root(), &args.dir, &args.run, &command)?;
     let already = match given.held_before {
         HeldAgents::All => " is held already: it",
         HeldAgents::None | HeldAgents::Some => "",
@@ -82,10 +82,10 @@ pub fn hold(args: &HoldArgs) -> Result<CliExitCode, Error> {
 /// As [`tell`].
 pub fn release(args: &HoldArgs) -> Result<CliExitCode, Error> {
     let command = RunCommand::Release(args.agent.family().clone().into());
-    let given = put_order((&args.dir.root(), &args.dir), &args.run, &command)?;
+    let given = put_order(&args.dir.root(), &args.dir, &args.run, &command)?;
     match given.held_before {
         HeldAgents::None if !args.json => {
-            output::print(&format!("{} is not held, so nothing changes\n", given.order.family))
+            output::print(&format!("{} is not held, so nothing changes\n", given.agent))
         }
         HeldAgents::None | HeldAgents::Some | HeldAgents::All => {
             given.print(args.json, |agent| format!("{agent} continues"))
@@ -97,53 +97,39 @@ pub fn release(args: &HoldArgs) -> Result<CliExitCode, Error> {
 ///
 /// # Errors
 /// As [`tell`].
-pub(super) fn stop_agent(
-    run: &NamedRunArgs,
-    (dir, json): (&DirArgs, bool),
-    agent: &AgentId,
-) -> Result<CliExitCode, Error> {
-    let run = settings::chosen(run, &dir.root())?;
+pub(super) fn stop_agent(args: &OneRunArgs, agent: &AgentId) -> Result<CliExitCode, Error> {
+    let root = args.dir.root();
+    let run = settings::chosen(&args.named, &root)?;
     let command = RunCommand::StopAgent { agent: agent.clone() };
-    let given = put_order((&dir.root(), dir), &run, &command)?;
-    given.print(json, |agent| {
+    let given = put_order(&root, &args.dir, &run, &command)?;
+    given.print(args.json, |agent| {
         format!(
             "{agent} ends as failed, and waiting agents are notified; `raymond retry` retries it"
         )
     })
 }
 
-/// Gives an order to an agent of a run, and returns what `--json` prints.
-///
-/// # Errors
-/// As [`tell`].
-pub(super) fn put_order_as_json(
-    place: (&RunsRoot, &DirArgs),
-    run: &RunId,
-    order: &RunCommand,
-) -> Result<Value, Error> {
-    Ok(put_order(place, run, order)?.as_json())
-}
-
 /// An order that was given.
+#[derive(Serialize)]
 pub(super) struct GivenOrder {
     run: RunId,
-    /// Its name in the inbox.
-    pub(super) name: String,
-    order: AgentOrder,
+    /// The agent, or the family of agents.
+    agent: String,
+    command: &'static str,
     /// True if a raymond holds the run, and takes the order soon.
     is_live: bool,
+    /// Its name in the inbox.
+    #[serde(skip)]
+    pub(super) name: String,
     /// True if a turn of the agent runs.
+    #[serde(skip)]
     has_turn: bool,
     /// The agents of the family that were held before it.
+    #[serde(skip)]
     held_before: HeldAgents,
 }
 
 impl GivenOrder {
-    fn as_json(&self) -> Value {
-        let Self { run, order: AgentOrder { family, name, .. }, is_live, .. } = self;
-        json!({ "run": run, "agent": family.to_string(), "command": name, "is_live": is_live })
-    }
-
     /// Returns the end of a sentence about it: when it takes effect, if nobody executes the run.
     pub(super) fn later(&self) -> String {
         let Self { run, is_live, .. } = self;
@@ -155,15 +141,11 @@ impl GivenOrder {
         )
     }
 
-    fn print(
-        &self,
-        json: bool,
-        says: impl Fn(&AgentFamily) -> String,
-    ) -> Result<CliExitCode, Error> {
+    fn print(&self, json: bool, says: impl Fn(&str) -> String) -> Result<CliExitCode, Error> {
         if json {
-            return output::print_json(&self.as_json());
+            return output::print_json(self);
         }
-        output::print(&format!("{}{}\n", says(&self.order.family), self.later()))
+        output::print(&format!("{}{}\n", says(&self.agent), self.later()))
     }
 }
 
@@ -189,27 +171,18 @@ impl HeldAgents {
     }
 }
 
-/// The words about an order.
-struct AgentOrder {
-    family: AgentFamily,
-    name: &'static str,
-}
-
-impl AgentOrder {
-    /// Returns the words, or `None` if the command is not an order to an agent.
-    fn of(command: &RunCommand) -> Option<Self> {
-        let alone = |agent: &AgentId| AgentFamily { agent: agent.clone(), descendants: false };
-        let (family, name) = match command {
-            RunCommand::Tell(message) => (alone(&message.agent), "tell"),
-            RunCommand::Hold(hold) => (hold.family.clone(), "hold"),
-            RunCommand::Release(hold) => (hold.family.clone(), "release"),
-            RunCommand::StopAgent { agent } => (alone(agent), "stop_agent"),
-            RunCommand::Edit(PromptEdit { turn, .. }) => (alone(&turn.agent), "edit"),
-            RunCommand::Attach(AttachedSession { turn, .. }) => (alone(&turn.agent), "attach"),
-            RunCommand::Stop | RunCommand::Answer(_) | RunCommand::Retry(_) => return None,
-        };
-        Some(Self { family, name })
-    }
+/// Returns the agents that an order is for, and its name; `None` for a command that is not an order to agents.
+fn order_of(command: &RunCommand) -> Option<(AgentFamily, &'static str)> {
+    let alone = |agent: &AgentId| AgentFamily { agent: agent.clone(), descendants: false };
+    Some(match command {
+        RunCommand::Tell(message) => (alone(&message.agent), "tell"),
+        RunCommand::Hold(hold) => (hold.family.clone(), "hold"),
+        RunCommand::Release(hold) => (hold.family.clone(), "release"),
+        RunCommand::StopAgent { agent } => (alone(agent), "stop_agent"),
+        RunCommand::Edit(PromptEdit { turn, .. }) => (alone(&turn.agent), "edit"),
+        RunCommand::Attach(AttachedSession { turn, .. }) => (alone(&turn.agent), "attach"),
+        RunCommand::Stop | RunCommand::Answer(_) | RunCommand::Retry(_) => return None,
+    })
 }
 
 /// Leaves an order in the inbox of a run; it is durable when this returns.
@@ -217,12 +190,13 @@ impl AgentOrder {
 /// # Errors
 /// As [`tell`].
 pub(super) fn put_order(
-    (root, dir): (&RunsRoot, &DirArgs),
+    root: &RunsRoot,
+    dir: &DirArgs,
     run: &RunId,
     command: &RunCommand,
 ) -> Result<GivenOrder, Error> {
     let no_order = || Error::Usage("this is not an order to an agent".to_owned());
-    let order = AgentOrder::of(command).ok_or_else(no_order)?;
+    let (family, order) = order_of(command).ok_or_else(no_order)?;
     if let RunCommand::Tell(AgentMessage { text, .. }) = command
         && text.trim().is_empty()
     {
@@ -231,15 +205,16 @@ pub(super) fn put_order(
     let id = settings::find(root, run)?;
     engine::must_be_named(dir, root, &id)?;
     let RunView { run, held, .. } = load_with_inbox(root, &id)?;
-    check_lives(&run, &order.family)?;
-    let held_before = HeldAgents::of(&run, &order.family);
+    check_lives(&run, &family)?;
+    let held_before = HeldAgents::of(&run, &family);
     let (key, inbox) = (directories::user_state()?.key()?, root.run(&id).inbox());
     let name = next_command_name(&inbox, &key);
     inbox::put(&inbox, &name, command, &key)?;
-    let agent = run.agents.get(&order.family.agent).map(Agent::turn_id);
+    let turn = run.agents.get(&family.agent).map(Agent::turn_id);
     let has_turn = |turn| TurnFiles::of(&root.run(&id).steps(), &turn).are_there();
-    let has_turn = held && agent.is_some_and(has_turn);
-    Ok(GivenOrder { run: id, name, order, is_live: held, has_turn, held_before })
+    let has_turn = held && turn.is_some_and(has_turn);
+    let (agent, command) = (family.to_string(), order);
+    Ok(GivenOrder { run: id, agent, command, is_live: held, name, has_turn, held_before })
 }
 
 /// Checks that an agent of a family lives.
@@ -288,7 +263,7 @@ enum StopRequestState {
 /// [`Error`] if there is no such run.
 pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     if let Some(agent) = args.agent.get() {
-        return stop_agent(&args.one.named, (&args.one.dir, args.one.json), agent);
+        return stop_agent(&args.one, agent);
     }
     let root = args.one.dir.root();
     let id = &settings::chosen(&args.one.named, &root)?;
@@ -316,13 +291,9 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
         after = load_view(&root, id)?;
     }
     if args.one.json {
-        let asked = match state {
-            StopRequestState::Made | StopRequestState::LeftStopped => true,
-            StopRequestState::NotHeld | StopRequestState::Void => false,
-        };
-        return output::print_json(&json!({ "run": id, "asked": asked, "status": word(&after) }));
+        return output::print_json(&StopDocument::of(state, &after));
     }
-    let said = match (state, after.held) {
+    let outcome = match (state, after.held) {
         (StopRequestState::NotHeld, _) => format!("{id} is not live, so there is nothing to stop"),
         (StopRequestState::LeftStopped, _) => {
             format!(
@@ -338,22 +309,35 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
         }
     };
     let running = left_running(&directories::root(root.path())?, &after);
-    output::print(&format!("{said}\n{running}"))
+    output::print(&format!("{outcome}\n{running}"))
+}
+
+/// The outcome of a request to stop, for programs.
+#[derive(Serialize)]
+pub(super) struct StopDocument {
+    run: RunId,
+    asked: bool,
+    status: &'static str,
+}
+
+impl StopDocument {
+    fn of(state: StopRequestState, after: &RunView) -> Self {
+        let asked = matches!(state, StopRequestState::Made | StopRequestState::LeftStopped);
+        Self { run: after.run.workflow_id.clone(), asked, status: word(after) }
+    }
 }
 
 /// Asks a run of this machine to stop, as `raymond stop` does; returns what it tells as JSON.
 ///
 /// # Errors
 /// [`Error`] if there is no such run.
-pub(super) fn request(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
+pub(super) fn request(root: &RunsRoot, id: &RunId) -> Result<StopDocument, Error> {
     let dir = root.run(id);
-    let mut is_made = false;
+    let mut state = StopRequestState::NotHeld;
     if is_held(root, id)? {
-        let name = ask(&dir, &directories::user_state()?.key()?)?;
-        is_made = await_taken(&dir, name.as_deref())? == StopRequestState::Made;
+        state = await_taken(&dir, ask(&dir, &directories::user_state()?.key()?)?.as_deref())?;
     }
-    let after = load_view(root, id)?;
-    Ok(json!({ "run": id, "asked": is_made, "status": word(&after) }))
+    Ok(StopDocument::of(state, &load_view(root, id)?))
 }
 
 /// Puts the request into the run's inbox, and returns its name; `None` if the run is being released.
@@ -393,80 +377,109 @@ pub fn signal(args: &SignalArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.real_root()?;
     let space = engine::dataspace(&args.dir, &root)?;
     let (label, key) = (args.label.as_str(), args.key.as_str());
-    if args.retract {
-        let is_new = space.retract(label, key, None)?;
-        let nothing = AssertionOutcome { fact: None, is_new, replaced: None, dropped: 0 };
-        return tell_signal(args, &nothing, None);
-    }
-    let value = match args.value.as_deref() {
-        Some("-") => from_stdin("read the value from")?,
-        value => value.unwrap_or_default().to_owned(),
-    };
-    let source = source();
-    let hint = |is_by_person: bool, root: &RunsRoot, space: &Dataspace| {
+    let outcome = if args.retract {
+        SignalOutcome::retract(&space, label, key)?
+    } else {
+        let value = match args.value.as_deref() {
+            Some("-") => from_stdin("read the value from")?,
+            value => value.unwrap_or_default().to_owned(),
+        };
+        let source = source();
+        let statement = FactStatement { label, key, value: &value, source: &source, at: now() };
+        let mut outcome = if args.append {
+            SignalOutcome::append(&space, statement)?
+        } else {
+            SignalOutcome::assert(&space, statement)?
+        };
         // An agent asserts many facts, and reads no hints.
-        let hint = is_by_person.then(|| hint(root, space, (label, key))).flatten();
-        if let Some(hint) = hint.as_deref().filter(|_| !args.json) {
-            output::tell(hint);
+        if source == "signal" {
+            outcome.hint = hint(&root, &space, label, key);
         }
-        hint
+        outcome
     };
-    let is_by_person = source == "signal";
-    let statement = FactStatement { label, key, value: &value, source: &source, at: now() };
-    if args.append {
-        let appended = space.append(statement)?;
-        return tell_appended(args, &appended, hint(is_by_person, &root, &space).as_deref());
+    if args.json {
+        return output::print_json(&outcome);
     }
-    let assertion = space.assert(statement, None)?;
-    tell_signal(args, &assertion, hint(is_by_person, &root, &space).as_deref())
+    if let Some(hint) = &outcome.hint {
+        output::tell(hint);
+    }
+    output::print(&outcome.text())
 }
 
-fn tell_appended(
-    args: &SignalArgs,
-    appended: &AppendOutcome,
-    hint: Option<&str>,
-) -> Result<CliExitCode, Error> {
-    let (SignalArgs { label, key, json, .. }, AppendOutcome { fact, before }) = (args, appended);
-    if *json {
-        let value = json!({ "label": label, "key": key, "changed": true, "fact": fact, "replaced": null, "before": before, "hint": hint });
-        return output::print_json(&value);
-    }
-    let name = one_line(&format!("{label} {key}"));
-    let text = match before {
-        0 => format!("{name} is asserted ({})\n", fact.seq),
-        1 => format!("{name} is appended; one value is before it\n"),
-        many => format!("{name} is appended; {many} values are before it\n"),
-    };
-    output::print(&text)
+/// The outcome of a signal.
+#[derive(Default, Serialize)]
+pub(super) struct SignalOutcome {
+    label: String,
+    key: String,
+    changed: bool,
+    /// The fact that holds now.
+    fact: Option<Fact>,
+    /// The fact with another value that it replaces; nobody had taken it.
+    replaced: Option<Fact>,
+    /// The number of values before an appended one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<usize>,
+    hint: Option<String>,
+    /// The number of values that waited behind the replaced one, and are gone with it.
+    #[serde(skip)]
+    dropped: usize,
 }
 
-fn tell_signal(
-    args: &SignalArgs,
-    assertion: &AssertionOutcome,
-    hint: Option<&str>,
-) -> Result<CliExitCode, Error> {
-    let SignalArgs { label, key, json, .. } = args;
-    let AssertionOutcome { fact, is_new: changed, replaced, dropped } = assertion;
-    if *json {
-        let value = json!({ "label": label, "key": key, "changed": changed, "fact": fact, "replaced": replaced, "hint": hint });
-        return output::print_json(&value);
+impl SignalOutcome {
+    fn named(label: &str, key: &str) -> Self {
+        Self { label: label.to_owned(), key: key.to_owned(), ..Self::default() }
     }
-    let name = one_line(&format!("{label} {key}"));
-    let text = match (fact, changed) {
-        (Some(fact), true) => {
-            let more =
-                if *dropped > 0 { format!(" and {dropped} behind it") } else { String::new() };
-            let instead = replaced.as_ref().map_or(String::new(), |old| {
-                let value = shown(&old.value);
-                format!("; it replaces {value}{more}, which no program had taken ({})", old.seq)
-            });
-            format!("{name} is asserted ({}){instead}\n", fact.seq)
+
+    /// Retracts a fact.
+    ///
+    /// # Errors
+    /// [`store::Error`].
+    pub(super) fn retract(space: &Dataspace, label: &str, key: &str) -> Result<Self, store::Error> {
+        let changed = space.retract(label, key, None)?;
+        Ok(Self { changed, ..Self::named(label, key) })
+    }
+
+    /// Asserts a fact.
+    ///
+    /// # Errors
+    /// [`store::Error`].
+    pub(super) fn assert(
+        space: &Dataspace,
+        statement: FactStatement<'_>,
+    ) -> Result<Self, store::Error> {
+        let named = Self::named(statement.label, statement.key);
+        let AssertionOutcome { fact, is_new, replaced, dropped } = space.assert(statement, None)?;
+        Ok(Self { changed: is_new, fact, replaced, dropped, ..named })
+    }
+
+    fn append(space: &Dataspace, statement: FactStatement<'_>) -> Result<Self, store::Error> {
+        let named = Self::named(statement.label, statement.key);
+        let AppendOutcome { fact, before } = space.append(statement)?;
+        Ok(Self { changed: true, fact: Some(fact), before: Some(before), ..named })
+    }
+
+    fn text(&self) -> String {
+        let Self { label, key, changed, fact, replaced, before, dropped, .. } = self;
+        let name = one_line(&format!("{label} {key}"));
+        match (fact, before, changed) {
+            (_, Some(1), _) => format!("{name} is appended; one value is before it\n"),
+            (_, Some(before @ 2..), _) => {
+                format!("{name} is appended; {before} values are before it\n")
+            }
+            (Some(fact), _, true) => {
+                let more =
+                    if *dropped > 0 { format!(" and {dropped} behind it") } else { String::new() };
+                let instead = replaced.as_ref().map_or(String::new(), |old| {
+                    let value = shown(&old.value);
+                    format!("; it replaces {value}{more}, which no program had taken ({})", old.seq)
+                });
+                format!("{name} is asserted ({}){instead}\n", fact.seq)
+            }
+            (Some(fact), _, false) => format!("{name} is asserted already ({})\n", fact.seq),
+            (None, _, true) => format!("{name} is retracted\n"),
+            (None, _, false) => format!("{name} is not asserted; nothing to retract\n"),
         }
-        (Some(fact), false) => format!("{name} is asserted already ({})\n", fact.seq),
-        (None, true) => format!("{name} is retracted\n"),
-        (None, false) => format!("{name} is not asserted; nothing to retract\n"),
-    };
-    output::print(&text)
+    }
 }
 
 /// Returns a value on one line, cut if it is long.
@@ -491,9 +504,9 @@ fn source() -> String {
     run.unwrap_or_else(|| "signal".to_owned())
 }
 
-/// The facts that programs look at, for a hint about a fact that none of them does.
+/// The facts that programs read, for a hint about a fact that none of them does.
 #[derive(Default)]
-struct SoughtByPrograms {
+struct ReadFacts {
     /// Those of unfinished runs.
     of_runs: FactSelection,
     /// The labels of programs that are defined, or that a run may look at later.
@@ -501,13 +514,8 @@ struct SoughtByPrograms {
 }
 
 /// Returns a hint about a fact that no unfinished run and no defined program looks at; `None` if one does.
-pub(super) fn hint(
-    root: &RunsRoot,
-    space: &Dataspace,
-    (label, key): (&str, &str),
-) -> Option<String> {
-    let sought = sought(root, space);
-    let SoughtByPrograms { of_runs, labels } = &sought;
+fn hint(root: &RunsRoot, space: &Dataspace, label: &str, key: &str) -> Option<String> {
+    let ReadFacts { of_runs, labels } = &ReadFacts::by_programs(root, space);
     if of_runs.has_key(label, key) {
         return None;
     }
@@ -527,7 +535,7 @@ pub(super) fn hint(
         };
         return Some(format!("no unfinished run looks at the fact {shown} of {key} now{meant}"));
     }
-    if labels.iter().any(|own| own == label) {
+    if labels.iter().any(|known| known == label) {
         return None;
     }
     if of_runs.is_empty() && labels.is_empty() {
@@ -542,19 +550,21 @@ pub(super) fn hint(
     ))
 }
 
-fn sought(root: &RunsRoot, space: &Dataspace) -> SoughtByPrograms {
-    let mut sought = SoughtByPrograms::default();
-    for run in all(root).unwrap_or_default() {
-        let Ok(view) = run.view else { continue };
-        if view.run.can_resume() {
-            sought.of_runs.extend(&run_facts::sought(&view.run));
-            sought.labels.extend(view.run.definitions.values().flat_map(|own| own.labels.clone()));
+impl ReadFacts {
+    fn by_programs(root: &RunsRoot, space: &Dataspace) -> Self {
+        let mut read = Self::default();
+        for view in all(root).unwrap_or_default().into_iter().filter_map(|run| run.view.ok()) {
+            if view.run.can_resume() {
+                read.of_runs.extend(&run_facts::sought(&view.run));
+                let programs = view.run.definitions.values();
+                read.labels.extend(programs.flat_map(|program| program.labels.clone()));
+            }
         }
+        for defined in space.all_defined().unwrap_or_default().defined {
+            read.labels.extend(program_of(&defined).into_iter().flat_map(|program| program.labels));
+        }
+        read
     }
-    for defined in space.all_defined().unwrap_or_default().defined {
-        sought.labels.extend(program_of(&defined).map(|own| own.labels).unwrap_or_default());
-    }
-    sought
 }
 
 fn program_of(defined: &DefinedProgram) -> Option<Program> {

@@ -3,7 +3,6 @@
 //! A branch is a run that shares the records of another, and continues differently.
 
 use serde::Serialize;
-use serde_json::{Value, json};
 
 use super::args::branch::{BranchArgs, RetryArgs, RewindArgs};
 use super::args::{NewRunArgs, RecoverArgs};
@@ -11,18 +10,21 @@ use super::background::supervise_here;
 use super::exit::{CliExitCode, Error};
 use super::list::ListedRun;
 use super::options::RunOptions;
+use super::output::counted;
 use super::run::{graph_setup, prepared_to_resume};
 use super::{background, engine, list, output, settings};
 use crate::cli::run;
 use crate::cli::settings::RunAccess;
 use crate::domain::agent::Agent;
 use crate::domain::event::RunCommand;
-use crate::domain::id::RunId;
+use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::join::JoinOutcome;
+use crate::domain::money::Usd;
 use crate::domain::retry::{
     ContinuedParent, PlannedRetry, RetryError, RetryPlan, RetrySelection, plan_retry,
 };
 use crate::domain::run::Run;
+use crate::plugin::sentence::first_and_more;
 use crate::runtime::branch::{
     BranchRequest, FoundBranch, branch as branch_off, check_branch, find_branch,
 };
@@ -88,11 +90,11 @@ fn branch_at(
     settings::check_budget(options.budget, &settings, &found.cut.run)?;
     if dry_run {
         let differences = check_branch(root, found, request, &settings, &graph_setup(None))?;
+        let plan = BranchPlan::of(found, request, differences);
         return if options.json {
-            output::print_json(&as_json(found, request, &differences))
+            output::print_json(&plan)
         } else {
-            let edits = differences.iter().map(|difference| format!("{difference}\n"));
-            output::print(&(edits.collect::<String>() + &as_text(found, request)))
+            output::print(&plan.text(found, request))
         };
     }
     let prepared = run::confirmed(options, |starter| {
@@ -108,11 +110,11 @@ fn branch_at(
 fn shared(found: &FoundBranch, id: &str) -> String {
     let FoundBranch { source, cut, .. } = found;
     let live = cut.run.agents.len();
-    let agents = if live == 1 { "1 agent lives".to_owned() } else { format!("{live} agents live") };
+    let verb = if live == 1 { "lives" } else { "live" };
+    let agents = format!("{} {verb}", counted(live, "agent"));
     let kept = match found.kept() {
         0 => String::new(),
-        1 => " with 1 later record".to_owned(),
-        kept => format!(" with {kept} later records"),
+        kept => format!(" with {}", counted(kept, "later record")),
     };
     format!(
         "{id} branches off {source} after record {}{kept}: {agents} there, {} spent so far",
@@ -120,31 +122,69 @@ fn shared(found: &FoundBranch, id: &str) -> String {
     )
 }
 
-/// Returns what would follow from a branch.
-fn as_text(found: &FoundBranch, request: &BranchRequest) -> String {
-    let name = request.id.as_ref().map_or("the new run", RunId::as_str);
-    let mut lines = vec![shared(found, name)];
-    let shared_records = match found.cut.seq {
-        1 => "1 record is shared".to_owned(),
-        seq => format!("{seq} records are shared"),
-    };
-    lines.push(format!(
-        "{shared_records}; {} of the later records stay and {} are dropped",
-        found.kept(),
-        found.left_out()
-    ));
-    if request.takes_label {
-        lines.push(format!("it takes over the label {}", found.cut.run.label()));
-    }
-    let agents = found.cut.run.agents.values();
-    lines.extend(agents.take(MAX_SHOWN).map(|agent| agent_line(agent, found, request)));
-    let more = found.cut.run.agents.len().saturating_sub(MAX_SHOWN);
-    lines.extend((more > 0).then(|| format!("and {more} more agents")));
-    lines.join("\n") + "\n"
+/// The consequences of a branch.
+#[derive(Serialize)]
+struct BranchPlan<'found> {
+    run: &'found RunId,
+    seq: u64,
+    /// The number of later records that stay.
+    kept: u64,
+    left_out: u64,
+    agents: Vec<BranchedAgent<'found>>,
+    spent_usd: Usd,
+    /// The differences of the files that are edited; absent if none is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    edited: Option<Vec<String>>,
 }
 
-fn agent_line(agent: &Agent, found: &FoundBranch, request: &BranchRequest) -> String {
-    let next = match NextMove::of(agent, found, request) {
+/// An agent of a branch, and its next move.
+#[derive(Serialize)]
+struct BranchedAgent<'found> {
+    agent: &'found AgentId,
+    step: u64,
+    state: StateName,
+    next: NextMove,
+}
+
+impl<'found> BranchPlan<'found> {
+    fn of(found: &'found FoundBranch, request: &BranchRequest, edited: Vec<String>) -> Self {
+        let agent = |agent: &'found Agent| BranchedAgent {
+            agent: &agent.id,
+            step: agent.step,
+            state: agent.place(),
+            next: NextMove::of(agent, found, request),
+        };
+        Self {
+            run: &found.source,
+            seq: found.cut.seq,
+            kept: found.kept(),
+            left_out: found.left_out(),
+            agents: found.cut.run.agents.values().map(agent).collect(),
+            spent_usd: found.cut.run.total_cost_usd,
+            edited: (!request.edited.is_empty()).then_some(edited),
+        }
+    }
+
+    fn text(&self, found: &FoundBranch, request: &BranchRequest) -> String {
+        let mut lines = self.edited.clone().unwrap_or_default();
+        lines.push(shared(found, request.id.as_ref().map_or("the new run", RunId::as_str)));
+        let verb = if self.seq == 1 { "is" } else { "are" };
+        lines.push(format!(
+            "{} {verb} shared; {} of the later records stay and {} are dropped",
+            counted(self.seq, "record"),
+            self.kept,
+            self.left_out
+        ));
+        if request.takes_label {
+            lines.push(format!("it takes over the label {}", found.cut.run.label()));
+        }
+        lines.extend(first_and_more(&self.agents, MAX_SHOWN, agent_line));
+        lines.join("\n") + "\n"
+    }
+}
+
+fn agent_line(BranchedAgent { agent, step, state, next }: &BranchedAgent<'_>) -> String {
+    let next = match next {
         NextMove::Asked => "is asked next",
         NextMove::Given => "has its reply from you",
         NextMove::Waits => "waits",
@@ -153,7 +193,7 @@ fn agent_line(agent: &Agent, found: &FoundBranch, request: &BranchRequest) -> St
         }
         NextMove::Continues => "continues by itself",
     };
-    format!("{}#{} in {} {next}", agent.id, agent.step, agent.place())
+    format!("{agent}#{step} in {state} {next}")
 }
 
 /// Returns whether an agent waits for others of which too many have failed.
@@ -195,29 +235,6 @@ impl NextMove {
     }
 }
 
-fn as_json(found: &FoundBranch, request: &BranchRequest, differences: &[String]) -> Value {
-    let agent = |agent: &Agent| {
-        json!({
-            "agent": agent.id,
-            "step": agent.step,
-            "state": agent.place(),
-            "next": NextMove::of(agent, found, request),
-        })
-    };
-    let mut plan = json!({
-        "run": found.source,
-        "seq": found.cut.seq,
-        "kept": found.kept(),
-        "left_out": found.left_out(),
-        "agents": found.cut.run.agents.values().map(agent).collect::<Vec<_>>(),
-        "spent_usd": found.cut.run.total_cost_usd,
-    });
-    if !request.edited.is_empty() {
-        plan["edited"] = json!(differences);
-    }
-    plan
-}
-
 // `raymond retry`: retries failed agents of a run, in this process or in the process that holds the run.
 
 /// Runs `raymond retry`.
@@ -254,7 +271,14 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
                 "{id} is running, with its files and its options; leave them out, or stop it first: raymond stop {id} --wait"
             )));
         }
-        return ask_holder(&root, &id, &RunCommand::Retry(selection), (&plan, args.options.json));
+        put(&root, &id, &RunCommand::Retry(selection))?;
+        if args.options.json {
+            return output::print_json(&RetryDocument { run: id, plan, edited: None });
+        }
+        let plan = retry_text(&id, &plan);
+        return output::print(&format!(
+            "{plan}{id} is running, and retries them: raymond log {id} --follow\n"
+        ));
     }
     let access = RunAccess::of(&args.dir, &root)?;
     let mut opened = access.open(&id)?;
@@ -264,7 +288,7 @@ pub(super) fn retry(args: &RetryArgs) -> Result<CliExitCode, Error> {
     options.answers.migrate = takes_files;
     let before = opened.recovered.run.settings.clone();
     let settings = settings::for_resume(&NewRunArgs::default(), &options, before)?;
-    let prepared = prepared_to_resume(&options, (&root, &access), &settings, opened)?;
+    let prepared = prepared_to_resume(&options, &access, &settings, opened)?;
     if !options.json {
         output::tell_lines(retry_text(&id, &plan).trim_end());
     }
@@ -328,22 +352,6 @@ fn put(root: &RunsRoot, id: &RunId, command: &RunCommand) -> Result<(), Error> {
     Ok(inbox::put(&inbox, &name, command, &key)?)
 }
 
-/// Asks the raymond that holds a run to retry agents; it is durable when this returns.
-fn ask_holder(
-    root: &RunsRoot,
-    id: &RunId,
-    command: &RunCommand,
-    (plan, json): (&RetryPlan, bool),
-) -> Result<CliExitCode, Error> {
-    put(root, id, command)?;
-    if json {
-        let (run, plan) = (id.clone(), plan.clone());
-        return output::print_json(&RetryDocument { run, plan, edited: None });
-    }
-    let plan = retry_text(id, plan);
-    output::print(&format!("{plan}{id} is running, and retries them: raymond log {id} --follow\n"))
-}
-
 /// Returns the text about the edits of the workflow's files that a retry would use.
 fn edits_text(edited: Option<&[String]>) -> String {
     match edited {
@@ -354,12 +362,8 @@ fn edits_text(edited: Option<&[String]>) -> String {
 }
 
 fn retry_text(id: &RunId, plan: &RetryPlan) -> String {
-    let mut lines: Vec<String> = plan.agents.iter().take(MAX_SHOWN).map(planned_line).collect();
-    let more = plan.agents.len().saturating_sub(MAX_SHOWN);
-    lines.extend((more > 0).then(|| format!("and {more} more agents")));
-    lines.extend(plan.continued.iter().take(MAX_SHOWN).map(continued_line));
-    let more = plan.continued.len().saturating_sub(MAX_SHOWN);
-    lines.extend((more > 0).then(|| format!("and {more} more results that no agent waits for")));
+    let mut lines = first_and_more(&plan.agents, MAX_SHOWN, planned_line);
+    lines.extend(first_and_more(&plan.continued, MAX_SHOWN, continued_line));
     let (count, cost) = (plan.agents.len(), plan.estimated_cost);
     let agents = if count == 1 { "agent continues" } else { "agents continue" };
     lines.push(format!(

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 use std::io::{IsTerminal, stderr, stdin};
 
-use serde_json::json;
+use serde::Serialize;
 
 use super::args::readers::CleanArgs;
 use super::exit::{CliExitCode, Error};
@@ -50,12 +50,12 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
             Ok(run) => removable.push(run),
             // What was not asked for by its name is not worth a line if it is simply not over.
             Err(CleanRefusal::NotOver(_)) if args.runs.is_empty() => {}
-            Err(refusal) => report.kept.push((id, refusal)),
+            Err(refusal) => report.keep(id, &refusal),
         }
     }
     if args.dry_run || removable.is_empty() {
         report.removed = removable;
-        return cleaner.print(&report);
+        return cleaner.print(report);
     }
     if !cleaner.is_confirmed(&removable)? {
         output::tell("no run was removed");
@@ -67,21 +67,36 @@ pub fn clean(args: &CleanArgs) -> Result<CliExitCode, Error> {
             Err(_) if !root.run(&run.id).path().exists() => {
                 output::tell(&format!("another process has removed {} in the meantime", run.id));
             }
-            Err(refusal) => report.kept.push((run.id, refusal)),
+            Err(refusal) => report.keep(run.id, &refusal),
         }
     }
-    cleaner.print(&report)
+    cleaner.print(report)
 }
 
 /// The runs that were removed, or would be, and those that stay.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 struct CleanReport {
+    dry_run: bool,
+    bytes: u64,
     removed: Vec<RemovedRun>,
-    kept: Vec<(RunId, CleanRefusal)>,
+    kept: Vec<KeptRun>,
 }
 
-#[derive(Debug)]
+impl CleanReport {
+    fn keep(&mut self, run: RunId, refusal: &CleanRefusal) {
+        self.kept.push(KeptRun { run, why: refusal.to_string() });
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct KeptRun {
+    run: RunId,
+    why: String,
+}
+
+#[derive(Debug, Serialize)]
 struct RemovedRun {
+    #[serde(rename = "run")]
     id: RunId,
     status: &'static str,
     bytes: u64,
@@ -216,7 +231,7 @@ impl RunCleaner<'_> {
                 amount(runs)
             )));
         }
-        output::tell_lines(&output::table(&runs.iter().map(row).collect::<Vec<_>>()));
+        output::tell_lines(&table::text(&runs.iter().map(row).collect::<Vec<_>>()));
         let question = format!("Type yes to remove {}: ", amount(runs));
         Ok(run::is_answered_yes(&question))
     }
@@ -248,41 +263,29 @@ impl RunCleaner<'_> {
         Ok(())
     }
 
-    fn print(&self, report: &CleanReport) -> Result<CliExitCode, Error> {
+    fn print(&self, mut report: CleanReport) -> Result<CliExitCode, Error> {
         let exit = if report.kept.is_empty() || self.args.runs.is_empty() {
             CliExitCode::Success
         } else {
             CliExitCode::Usage
         };
         if self.args.json {
-            output::print_json(&self.as_json(report))?;
+            report.dry_run = self.args.dry_run;
+            report.bytes = report.removed.iter().map(|run| run.bytes).sum();
+            output::print_json(&report)?;
             return Ok(exit);
         }
-        output::print(&output::table(&report.removed.iter().map(row).collect::<Vec<_>>()))?;
-        for (id, why) in &report.kept {
-            output::tell(&format!("{id} stays: {why}"));
+        output::print(&table::text(&report.removed.iter().map(row).collect::<Vec<_>>()))?;
+        for KeptRun { run, why } in &report.kept {
+            output::tell(&format!("{run} stays: {why}"));
         }
-        let said = match (report.removed.as_slice(), self.args.dry_run) {
+        let outcome = match (report.removed.as_slice(), self.args.dry_run) {
             ([], _) => "no run was removed".to_owned(),
             (runs, true) => format!("{} would be removed", amount(runs)),
             (runs, false) => format!("{} removed", amount(runs)),
         };
-        output::tell(&said);
+        output::tell(&outcome);
         Ok(exit)
-    }
-
-    fn as_json(&self, report: &CleanReport) -> serde_json::Value {
-        let removed = report
-            .removed
-            .iter()
-            .map(|run| json!({ "run": run.id, "status": run.status, "bytes": run.bytes, "proven": run.proven }));
-        let kept = report.kept.iter().map(|(id, why)| json!({ "run": id, "why": why.to_string() }));
-        json!({
-            "dry_run": self.args.dry_run,
-            "bytes": report.removed.iter().map(|run| run.bytes).sum::<u64>(),
-            "removed": removed.collect::<Vec<_>>(),
-            "kept": kept.collect::<Vec<_>>(),
-        })
     }
 }
 
@@ -294,8 +297,7 @@ fn row(run: &RemovedRun) -> Vec<String> {
 /// Returns the number and the size of runs.
 fn amount(runs: &[RemovedRun]) -> String {
     let bytes = runs.iter().map(|run| run.bytes).sum();
-    let count = if runs.len() == 1 { "1 run".to_owned() } else { format!("{} runs", runs.len()) };
-    format!("{count} of {}", size(bytes))
+    format!("{} of {}", output::counted(runs.len(), "run"), size(bytes))
 }
 
 /// Returns a number of bytes in a unit that people read.

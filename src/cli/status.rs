@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde::Serialize;
+use serde_json::{Map, Value, json};
 
 use crate::actor::context::now;
 use crate::cli::agent_table::{AgentStatuses, AgentTable};
@@ -12,12 +13,13 @@ use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::summary::ClosingPlace;
 use crate::cli::table::{self, TableCell};
 use crate::cli::{agent_table, arrived, hosts, list, output, questions, settings, summary};
-use crate::domain::id::RunId;
+use crate::domain::agent::{Agent, ReturnFrame};
+use crate::domain::budget::CallBudget;
+use crate::domain::id::{Folder, RunId, ScopePath, SessionId, StateName};
 use crate::domain::restart::AgentFailures;
 use crate::domain::run::{Run, RunStatus};
-use crate::domain::supervision::RestartPolicy;
 use crate::domain::tree::{AgentTree, TreeMember, TreeRow};
-use crate::domain::views::{AgentStatusView, object};
+use crate::domain::views::{AgentStatusView, QuestionRow, object};
 use crate::plugin::sentence::waiting;
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::process::child::orphans;
@@ -37,10 +39,10 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let view = load_view(&root, &id)?;
     let dir = root.run(&id);
     let statuses = AgentStatuses::of(&view, &dir)?;
-    let asked = with_inbox(&dir, &view.run, view.held);
     if args.json {
-        return output::print_json(&as_json(&view, &asked, &statuses));
+        return output::print_json(&document(&view, &dir)?);
     }
+    let asked = with_inbox(&dir, &view.run, view.held);
     let running = left_running(&directories::root(root.path())?, &view);
     table::print(as_lines(&root, &view, &statuses))?;
     let arrived = arrived::arrived(&root, &view)?;
@@ -50,57 +52,78 @@ pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     Ok(CliExitCode::Success)
 }
 
-/// Returns a run as `--json` prints it.
+/// The keys that `status --json` adds to those of the run's state, or has instead.
+#[derive(Serialize)]
+struct ObservedKeys<'run> {
+    status: &'static str,
+    agents: Vec<ObservedAgent>,
+    run: &'run RunId,
+    #[serde(flatten)]
+    failures: AgentFailures,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    questions: Vec<QuestionRow>,
+}
+
+/// A live agent: the keys of its state, with its status as seen from outside.
+#[derive(Serialize)]
+struct ObservedAgent {
+    #[serde(flatten)]
+    state: Map<String, Value>,
+    #[serde(flatten)]
+    status: AgentStatusView,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<Folder>,
+}
+
+/// A pending return of a live agent.
+#[derive(Serialize)]
+struct PendingReturn<'run> {
+    session: &'run SessionId,
+    state: &'run StateName,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    folder: Option<&'run ScopePath>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    budget: Option<&'run CallBudget>,
+}
+
+/// Returns a run as `--json` prints it: in the state file's shape, with its id under the key of all commands.
 ///
 /// # Errors
 /// [`Error`] if the note of its engine cannot be read.
-pub(super) fn document(view: &RunView, dir: &RunDir) -> Result<Value, Error> {
-    Ok(as_json(view, &with_inbox(dir, &view.run, view.held), &AgentStatuses::of(view, dir)?))
+pub(super) fn document(view: &RunView, dir: &RunDir) -> Result<Map<String, Value>, Error> {
+    let run = &view.run;
+    let statuses = AgentStatuses::of(view, dir)?;
+    let mut agents: Vec<&Agent> = run.agents.values().collect();
+    agents.sort_by(|agent, other| agent.id.cmp_by_number(&other.id));
+    let observed = ObservedKeys {
+        status: table::word(view),
+        agents: agents.into_iter().map(|agent| ObservedAgent::of(agent, &statuses)).collect(),
+        run: &run.workflow_id,
+        failures: AgentFailures::of(run),
+        questions: questions::rows(&with_inbox(dir, run, view.held)),
+    };
+    let mut document = object(run);
+    document.shift_remove("workflow_id");
+    document.extend(object(&observed));
+    Ok(document)
 }
 
-/// Returns the run as JSON in the state file's shape, with the id under the key of all commands, and with the status
-/// of the run and of its live agents as seen from outside. `asked` is the run with the answers that lie in its inbox.
-fn as_json(view: &RunView, asked: &Run, statuses: &AgentStatuses<'_>) -> Value {
-    let mut value = serde_json::to_value(&view.run).unwrap_or_default();
-    if let Some(keys) = value.as_object_mut()
-        && let Some(id) = keys.shift_remove("workflow_id")
-    {
-        keys.insert("run".to_owned(), id);
+impl ObservedAgent {
+    fn of(agent: &Agent, statuses: &AgentStatuses<'_>) -> Self {
+        let pending = |frame: &ReturnFrame| {
+            json!(PendingReturn {
+                session: &frame.session,
+                state: &frame.state,
+                folder: frame.scope.as_ref(),
+                budget: frame.budget.as_ref(),
+            })
+        };
+        let mut state = object(agent);
+        state.shift_remove("scope");
+        state.insert("stack".to_owned(), agent.stack.iter().map(pending).collect());
+        let status = AgentStatusView::of(agent, &statuses.status(agent));
+        Self { state, status, folder: agent.folder() }
     }
-    value["status"] = json!(table::word(view));
-    let open = questions::rows(asked);
-    if let Some(keys) = value.as_object_mut() {
-        keys.extend(object(&AgentFailures::of(&view.run)));
-        keys.extend((!open.is_empty()).then(|| ("questions".to_owned(), json!(open))));
-    }
-    let agents = value["agents"].as_array_mut().into_iter().flatten();
-    for (agent, live) in agents.zip(view.run.agents.values()) {
-        if let Some(agent) = agent.as_object_mut() {
-            agent.extend(object(&AgentStatusView::of(live, &statuses.status(live))));
-            agent.extend(live.folder().map(|folder| ("folder".to_owned(), json!(folder))));
-            agent.shift_remove("scope");
-        }
-        for frame in agent["stack"].as_array_mut().into_iter().flatten() {
-            let (budget, scope) = (frame["budget"].take(), frame["scope"].take());
-            *frame = json!({ "session": frame["session"], "state": frame["state"] });
-            if !scope.is_null() {
-                frame["folder"] = scope;
-            }
-            if !budget.is_null() {
-                frame["budget"] = budget;
-            }
-        }
-    }
-    if let Some(agents) = value["agents"].as_array_mut() {
-        agents.sort_by_cached_key(|agent| lineage_of(&agent["id"]));
-    }
-    value
-}
-
-/// Returns the numbers of an agent's lineage, so that `main.2` comes before `main.10`.
-fn lineage_of(id: &Value) -> Vec<u32> {
-    let parts = id.as_str().unwrap_or_default().split('.');
-    parts.map(|part| part.parse().unwrap_or_default()).collect()
 }
 
 /// Returns the status of a run in a few lines.
@@ -142,10 +165,8 @@ fn as_lines(root: &RunsRoot, view: &RunView, statuses: &AgentStatuses<'_>) -> Ve
     if !run.agents.is_empty() {
         let table = AgentTable::of(AgentTree::of_the_living(run), |agent| statuses.status(agent));
         let head = ["agent", "state", "step", "open calls", "cost", "now"];
-        let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
         let rows = table.rows(false);
-        let cells = rows.iter().map(|row| as_row(&table, row));
-        lines.extend(table::lines(&std::iter::once(head).chain(cells).collect::<Vec<_>>()));
+        lines.extend(table::with_head(&head, rows.iter().map(|row| as_row(&table, row))));
     }
     lines
 }
@@ -163,19 +184,17 @@ fn below_agents(view: &RunView, asked: &Run, statuses: &AgentStatuses<'_>) -> St
 
 fn as_row(table: &AgentTable<'_>, row: &TreeRow) -> Vec<TableCell> {
     let mut members = table.members(row).map(|node| node.member);
-    let (one, another) = (members.next(), members.next());
-    let [step, stack] = match (one, another) {
-        (Some(TreeMember::Live(agent)), None) => {
-            [agent.step.to_string(), agent.stack.len().to_string()]
-        }
-        _ => [String::new(), String::new()],
+    let only = match (members.next(), members.next()) {
+        (Some(TreeMember::Live(agent)), None) => Some(agent),
+        _ => None,
     };
+    let number = |of: fn(&Agent) -> String| only.map(of).unwrap_or_default();
+    let step = number(|agent| agent.step.to_string());
+    let stack = number(|agent| agent.stack.len().to_string());
     // The question itself is shown once, below the agents.
-    let summary = match (one, another) {
-        (Some(TreeMember::Live(agent)), None) if agent.question().is_some() => {
-            format!("waits for an answer{}", agent_table::held_beside(agent))
-        }
-        _ => table.summary(row),
+    let summary = match only.filter(|agent| agent.question().is_some()) {
+        Some(agent) => format!("waits for an answer{}", agent_table::held_beside(agent)),
+        None => table.summary(row),
     };
     let (tone, cost) = (table.tone(row), table.sum(row, |node| node.cost).to_string());
     vec![
@@ -225,10 +244,10 @@ impl LeftProcess {
     fn of(process: &str, run: &Run, steps: &Path) -> Self {
         let agent = run.agents.values().find(|agent| agent.turn_id().stem() == process);
         match agent.filter(|agent| agent.runs_script()) {
-            Some(agent) if run.supervision_of(agent).restart == RestartPolicy::Temporary => {
-                Self::LastScript
+            Some(agent) if run.supervision_of(agent).restart.restarts_after(true) => {
+                Self::RepeatedScript
             }
-            Some(_) => Self::RepeatedScript,
+            Some(_) => Self::LastScript,
             None if steps.join(format!("{process}.jsonl")).exists() => Self::Turn,
             None => Self::Operation,
         }
@@ -236,7 +255,7 @@ impl LeftProcess {
 
     /// Returns what becomes of the processes of this kind, if there are any.
     fn sentence(self, left: &[Self], id: &RunId) -> Option<String> {
-        let count = left.iter().filter(|one| **one == self).count();
+        let count = left.iter().filter(|kind| **kind == self).count();
         let resume = format!("`raymond resume {id}`");
         let text = match self {
             Self::Turn => format!(
@@ -257,18 +276,6 @@ impl LeftProcess {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn agents_are_ordered_by_the_numbers_of_their_lineage() {
-        let mut ids = ["main.10", "main.4.2", "main", "main.4"].map(|id| json!(id));
-        ids.sort_by_cached_key(lineage_of);
-        assert_eq!(ids, ["main", "main.4", "main.4.2", "main.10"]);
-    }
-}
-
-#[cfg(test)]
 mod left_running_tests {
     use super::*;
 
@@ -276,12 +283,13 @@ mod left_running_tests {
     fn each_kind_of_process_has_a_sentence_about_its_future() {
         let id = RunId::parse("t").expect("an id");
         let left = [LeftProcess::Turn, LeftProcess::RepeatedScript, LeftProcess::Turn];
-        let said: Vec<String> =
+        let sentences: Vec<String> =
             LeftProcess::KINDS.iter().filter_map(|kind| kind.sentence(&left, &id)).collect();
-        assert_eq!(said.len(), 2);
-        assert!(said[0].starts_with("2 of its processes still run; `raymond resume t` takes"));
+        assert_eq!(sentences.len(), 2);
+        assert!(sentences[0].starts_with("2 of its processes still run; `raymond resume t` takes"));
         assert!(
-            said[1].starts_with("1 of its scripts still run; `raymond resume t` ends them and")
+            sentences[1]
+                .starts_with("1 of its scripts still run; `raymond resume t` ends them and")
         );
     }
 }

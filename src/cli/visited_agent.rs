@@ -37,7 +37,8 @@ const TAKING_TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A held agent.
 pub(super) struct VisitedAgent<'a> {
-    place: (RunsRoot, &'a DirArgs),
+    root: RunsRoot,
+    dir_args: &'a DirArgs,
     run: RunId,
     agent: AgentId,
     /// The name of the visit.
@@ -74,7 +75,8 @@ impl<'a> VisitedAgent<'a> {
         // Its path stands in prompts, which are read in other directories.
         let root = directories::root(dir.root().path())?;
         let run = settings::find(&root, run)?;
-        let visited = Self { place: (root, dir), run, agent: agent.clone(), visit: command_name() };
+        let (agent, visit) = (agent.clone(), command_name());
+        let visited = Self { root, dir_args: dir, run, agent, visit };
         visited.check_no_other()?;
         visited.give(&RunCommand::Hold(visited.hold_of_visit()))?;
         Ok(visited)
@@ -93,7 +95,7 @@ impl<'a> VisitedAgent<'a> {
     }
 
     fn give(&self, order: &RunCommand) -> Result<GivenOrder, Error> {
-        put_order((self.root(), self.place.1), &self.run, order)
+        put_order(&self.root, self.dir_args, &self.run, order)
     }
 
     fn hold_of_visit(&self) -> AgentHold {
@@ -109,17 +111,12 @@ impl<'a> VisitedAgent<'a> {
 
     /// Returns its run with the commands that lie in the inbox.
     fn run_with_inbox(&self) -> Result<Run, Error> {
-        Ok(load_with_inbox(self.root(), &self.run)?.run)
-    }
-
-    /// Returns the directory of all runs.
-    pub(super) fn root(&self) -> &RunsRoot {
-        &self.place.0
+        Ok(load_with_inbox(&self.root, &self.run)?.run)
     }
 
     /// Returns the directory of its run.
     pub(super) fn dir(&self) -> RunDir {
-        self.root().run(&self.run)
+        self.root.run(&self.run)
     }
 
     /// Returns its run, and itself, once no turn of it runs.
@@ -130,7 +127,7 @@ impl<'a> VisitedAgent<'a> {
     pub(super) fn at_rest(&self) -> Result<(Run, Agent), Error> {
         let (steps, mut has_told) = (self.dir().steps(), false);
         loop {
-            let RunView { run, held: is_live, .. } = load_view(self.root(), &self.run)?;
+            let RunView { run, held: is_live, .. } = load_view(&self.root, &self.run)?;
             let Some(agent) = run.agents.get(&self.agent).cloned() else {
                 return Err(Error::Usage(format!("{} has ended in the meantime", self.agent)));
             };
@@ -201,13 +198,13 @@ impl<'a> VisitedAgent<'a> {
             if !waiting.iter().any(|one| one.name == given.name) {
                 break;
             }
-            let is_live = load_view(self.root(), &self.run)?.held;
+            let is_live = load_view(&self.root, &self.run)?.held;
             if !is_live || began.elapsed() > TAKING_TIMEOUT {
                 return self.foreseen(&given.name, has_effect);
             }
             std::thread::sleep(POLL_INTERVAL);
         }
-        let run = load_view(self.root(), &self.run)?.run;
+        let run = load_view(&self.root, &self.run)?.run;
         let is_taken = run.agents.get(&self.agent).is_some_and(has_effect);
         Ok(if is_taken { OrderState::Taken } else { OrderState::Refused })
     }
@@ -279,8 +276,7 @@ fn attach_order(
     let has_effect = |agent: &Agent| agent.session.id == session;
     match visited.order(&RunCommand::Attach(attached), has_effect)? {
         OrderState::Taken | OrderState::Waiting => {
-            let messages =
-                if count == 1 { "1 message".to_owned() } else { format!("{count} messages") };
+            let messages = output::counted(count, "message");
             Ok(format!(
                 "{agent} has what was said ({messages}) in its history; the costs of the run do not include it; "
             ))
@@ -297,15 +293,11 @@ fn attached(visited: &VisitedAgent<'_>) -> Result<Option<(AttachedSession, usize
     let session = SessionId::new(&Uuid::new_v4().to_string());
     let state = directories::user_state()?;
     let mut opened =
-        SessionAttachment::prepare((visited.root(), state.path()), &run, &agent, session)?;
+        SessionAttachment::prepare((&visited.root, state.path()), &run, &agent, session)?;
     let program = std::mem::take(&mut opened.program);
-    let name = PathBuf::from(&program.program);
-    let status = program.run().map_err(|error| Error::Io { doing: "start", path: name, error })?;
-    let said = opened.said().map_err(|error| Error::Io {
-        doing: "read",
-        path: opened.session_file().to_owned(),
-        error,
-    })?;
+    let name = program.program.clone();
+    let status = program.run().map_err(Error::io("start", &name))?;
+    let said = opened.said().map_err(Error::io("read", opened.session_file()))?;
     if said.count == 0 {
         if !status.success() {
             return Err(Error::Usage(format!("Claude Code ended with {status}; nothing was said")));
@@ -367,12 +359,12 @@ fn edit_in_editor(visited: &VisitedAgent<'_>) -> Result<Option<(PromptEdit, Path
     let name = format!("edit-{}-{}.md", turn.stem(), Uuid::new_v4().simple());
     let draft = visited.dir().path().join(name);
     files::replace(&draft, before.as_bytes())?;
-    let failed = |error| Error::Io { doing: "start", path: "sh".into(), error };
     let without_draft = |_: &Error| {
         let _ = std::fs::remove_file(&draft);
     };
     let (editor, program) = editor(&draft).inspect_err(without_draft)?;
-    let status = program.run().map_err(failed).map_err(|error| with_draft_named(&draft, error))?;
+    let status = program.run().map_err(Error::io("start", "sh"));
+    let status = status.map_err(|error| with_draft_named(&draft, error))?;
     let is_as_before =
         || plain_file::read(&draft, MAX_LENGTH).is_ok_and(|now| now == before.as_bytes());
     if !status.success() {
@@ -389,7 +381,7 @@ fn edit_in_editor(visited: &VisitedAgent<'_>) -> Result<Option<(PromptEdit, Path
     }
     let read = plain_file::read(&draft, MAX_LENGTH)
         .and_then(|bytes| String::from_utf8(bytes).map_err(std::io::Error::other));
-    let read = read.map_err(|error| Error::Io { doing: "read", path: draft.clone(), error });
+    let read = read.map_err(Error::io("read", &draft));
     let after = read.map_err(|error| with_draft_named(&draft, error))?;
     let text = after.trim_end().to_owned();
     if text.is_empty() || text == before.trim_end() {

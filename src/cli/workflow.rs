@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use serde::Serialize;
 use serde_json::json;
 
 use super::args::RunArgs;
@@ -12,7 +13,7 @@ use crate::actor::context::now;
 use crate::cli::args::workflows::{DefineArgs, WorkflowCommand};
 use crate::cli::args::{AllRunsArgs, OneRunArgs};
 use crate::cli::candidates::with_dir;
-use crate::cli::list::{ListedRun, all};
+use crate::cli::list::all;
 use crate::cli::log::{follow, json_line};
 use crate::cli::summary::ClosingPlace;
 use crate::cli::table::TableCell;
@@ -22,6 +23,8 @@ use crate::domain::agent::Agent;
 use crate::domain::event::{Event, ProgramAdvanced, Record};
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::graph_execution::{ProgramExecution, RequestBody, RequestStatus};
+use crate::domain::id::{AgentId, RunId};
+use crate::domain::money::Usd;
 use crate::domain::tool_call::{one_line, printable, printable_line};
 use crate::language::diagnostic::Diagnostic;
 use crate::language::program::interpreter::DEFINITION_LABEL;
@@ -29,7 +32,6 @@ use crate::language::program::read::read;
 use crate::language::prompt::step;
 use crate::language::source::WorkflowSource;
 use crate::plugin::sentence::{moment, sentence};
-use crate::plugin::styled::TextTone;
 use crate::runtime;
 use crate::runtime::{Workflow, directories};
 use crate::store::capture::WorkflowCapture;
@@ -146,23 +148,17 @@ fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     for warning in &warnings {
         output::warn(warning);
     }
-    let runs: Vec<ListedRun> = all(&root)?
-        .into_iter()
-        .filter(|run| run.view.as_ref().is_ok_and(|view| !view.run.definitions.is_empty()))
-        .collect();
+    let views = all(&root)?.into_iter().filter_map(|run| run.view.ok());
+    let runs: Vec<ProgramRunRow> =
+        views.filter(|view| !view.run.definitions.is_empty()).map(ProgramRunRow::of).collect();
     if args.json {
         return output::print_json(&json!({
             "definitions": defined.iter().map(definition).collect::<Vec<_>>(),
-            "runs": runs.iter().map(run).collect::<Vec<_>>(),
+            "runs": runs,
         }));
     }
-    let mut lines = Vec::new();
-    if !runs.is_empty() {
-        let head = ["run", "status", "program", "state", ""];
-        lines.push(head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec());
-    }
-    lines.extend(runs.iter().flat_map(rows));
-    let shown = table::print(table::lines(&lines))?;
+    let head = ["run", "status", "program", "state", ""];
+    let shown = table::print(table::with_head(&head, runs.iter().flat_map(ProgramRunRow::cells)))?;
     if runs.is_empty() {
         output::tell("no runs of programs; start one: raymond workflow start FILE --id NAME");
     }
@@ -174,61 +170,70 @@ fn definition(one: &DefinedProgram) -> serde_json::Value {
     json!({ "name": one.name, "label": one.label, "file": one.file, "program": one.program, "at": one.at })
 }
 
-fn run(ListedRun { id, view, .. }: &ListedRun) -> serde_json::Value {
-    let Ok(view) = view else { return json!({ "run": id }) };
-    let executions: Vec<_> = view
-        .run
-        .agents
-        .values()
-        .filter_map(|agent| Some((agent, agent.program()?)))
-        .map(|(agent, own)| {
-            json!({
-                "agent": agent.id,
-                "name": own.name,
-                "label": own.label,
-                "state": &*own.position.current,
-                "awaiting": awaiting(own),
+/// A run of programs.
+#[derive(Serialize)]
+struct ProgramRunRow {
+    run: RunId,
+    status: &'static str,
+    programs: Vec<String>,
+    executions: Vec<ProgramExecutionRow>,
+    total_cost_usd: Usd,
+}
+
+/// A live execution of a program.
+#[derive(Serialize)]
+struct ProgramExecutionRow {
+    agent: AgentId,
+    name: String,
+    label: String,
+    state: String,
+    awaiting: Option<String>,
+}
+
+impl ProgramRunRow {
+    fn of(view: RunView) -> Self {
+        let status = table::word(&view);
+        let RunView { run, .. } = view;
+        let execution = |agent: &Agent| {
+            let ProgramExecution { name, label, position, .. } = agent.program()?;
+            Some(ProgramExecutionRow {
+                agent: agent.id.clone(),
+                name: name.clone(),
+                label: label.clone(),
+                state: position.current.to_string(),
+                awaiting: position.wait.as_ref().map(|wait| wait.awaiting.to_string()),
             })
-        })
-        .collect();
-    json!({
-        "run": id,
-        "status": table::word(view),
-        "programs": names(view),
-        "executions": executions,
-        "total_cost_usd": view.run.total_cost_usd,
-    })
-}
-
-/// Returns a row for each live execution of a program; a single row for a run without any.
-fn rows(ListedRun { id, view, .. }: &ListedRun) -> Vec<Vec<TableCell>> {
-    let Ok(view) = view else { return Vec::new() };
-    let word = table::word(view);
-    let row = |program: &str, state: &str, waits: String| -> Vec<TableCell> {
-        let status = TableCell::of(table::tone(word), word);
-        vec![
-            id.to_string().into(),
+        };
+        Self {
             status,
-            program.to_owned().into(),
-            state.to_owned().into(),
-            waits.into(),
-        ]
-    };
-    let of_execution = |own: &ProgramExecution| {
-        let waits = awaiting(own).map(|what| format!("waits for {}", one_line(what)));
-        row(&own.name, &own.position.current, waits.unwrap_or_default())
-    };
-    let rows: Vec<_> =
-        view.run.agents.values().filter_map(Agent::program).map(of_execution).collect();
-    if rows.is_empty() { vec![row(&names(view).join(", "), "", String::new())] } else { rows }
-}
+            programs: run.definitions.values().map(|program| program.name.clone()).collect(),
+            executions: run.agents.values().filter_map(execution).collect(),
+            total_cost_usd: run.total_cost_usd,
+            run: run.workflow_id,
+        }
+    }
 
-fn names(view: &RunView) -> Vec<&str> {
-    view.run.definitions.values().map(|own| own.name.as_str()).collect()
-}
-
-fn awaiting(own: &ProgramExecution) -> Option<&str> {
-    own.position.wait.as_ref().map(|wait| wait.awaiting.as_str())
+    /// Returns a row for each live execution; a single row without any.
+    fn cells(&self) -> Vec<Vec<TableCell>> {
+        let row = |program: &str, state: &str, waits: String| -> Vec<TableCell> {
+            vec![
+                self.run.to_string().into(),
+                TableCell::of(table::tone(self.status), self.status),
+                program.to_owned().into(),
+                state.to_owned().into(),
+                waits.into(),
+            ]
+        };
+        if self.executions.is_empty() {
+            return vec![row(&self.programs.join(", "), "", String::new())];
+        }
+        let of_execution = |execution: &ProgramExecutionRow| {
+            let awaiting = execution.awaiting.as_ref();
+            let waits = awaiting.map(|awaiting| format!("waits for {}", one_line(awaiting)));
+            row(&execution.name, &execution.state, waits.unwrap_or_default())
+        };
+        self.executions.iter().map(of_execution).collect()
+    }
 }
 
 // `raymond workflow watch`: the records of programs as forms, with requests and answers.

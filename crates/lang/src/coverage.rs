@@ -6,6 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use serde::Serialize;
+
 use super::program::checked_program::{Program, ProgramSymbol};
 use super::program::control_flow::state_ways;
 use super::prompt::workflow_map::{
@@ -124,17 +126,20 @@ fn by_folder(name: &StateName) -> String {
 }
 
 /// The coverage of a workflow by runs.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct PlacesCoverage {
     /// The number of its states.
     pub states: usize,
     /// Those that no run enters.
     pub missed_states: Vec<String>,
     /// The number of its transitions and ways, without those that are not counted.
+    #[serde(rename = "transitions")]
     pub ways: usize,
     /// Those that no run takes.
+    #[serde(rename = "missed_transitions")]
     pub missed_ways: Vec<String>,
     /// Those that are not counted, because runs do not tell whether they are taken, each with the reason.
+    #[serde(rename = "uncounted_transitions")]
     pub uncounted_ways: Vec<String>,
 }
 

@@ -6,6 +6,7 @@ use std::path::{Component, Path};
 use std::sync::Arc;
 
 use raymond_model::id::{Folder, ScopePath, StateKind, StateName};
+use serde::Serialize;
 use sha2::{Digest, Sha256};
 
 use crate::hint::did_you_mean;
@@ -287,7 +288,7 @@ pub fn is_state(name: &StateName, source: &dyn WorkflowSource) -> bool {
 }
 
 /// A place in a file: the line and the column, as people count them.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct SourcePlace {
     /// The line, from 1.
     pub line: u64,

@@ -5,7 +5,8 @@ use serde::Serialize;
 use crate::money::Usd;
 
 /// The end of one live run of a case.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum LiveEnd {
     /// All that is expected holds.
     Passed,
@@ -15,18 +16,6 @@ pub enum LiveEnd {
     CutOff,
     /// It was not run, or an interrupt ended it.
     NotRun,
-}
-
-impl LiveEnd {
-    /// Returns the word for it in JSON.
-    pub fn word(self) -> &'static str {
-        match self {
-            Self::Passed => "passed",
-            Self::Failed => "failed",
-            Self::CutOff => "cut_off",
-            Self::NotRun => "not_run",
-        }
-    }
 }
 
 /// One live run of a case.

@@ -14,11 +14,12 @@ use serde_json::{Map, Value, json};
 use uuid::Uuid;
 
 use crate::actor::context::now;
-use crate::cli::agent_orders::put_order_as_json;
+use crate::cli::agent_orders::{SignalOutcome, put_order};
 use crate::cli::background::own_program;
 use crate::cli::candidates::DirArgs;
 use crate::cli::exit::Error;
 use crate::cli::options::budget;
+use crate::cli::questions::OpenQuestion;
 use crate::cli::serve::run_documents::{self, RunCache};
 use crate::cli::{agent_orders, answer, background, branch, engine, questions};
 use crate::domain::event::{AgentFamily, AgentMessage, RunCommand};
@@ -61,7 +62,7 @@ impl LocalCommands {
     }
 
     fn order(&self, run: &str, order: &RunCommand) -> Result<Value, Error> {
-        put_order_as_json((&self.root, &self.dir), &RunId::parse(run)?, order)
+        Ok(json!(put_order(&self.root, &self.dir, &RunId::parse(run)?, order)?))
     }
 }
 
@@ -148,11 +149,10 @@ impl ActionBody for AnswerBody {
         let run = commands.run(&self.run)?;
         let agent = self.agent.as_deref().map(AgentId::parse).transpose()?;
         let Self { node, text, asked_at, .. } = self;
-        let step = match asked_at {
-            None => None,
-            Some(asked_at) => Some(step_of(commands, &run, (agent.as_ref(), &node), &asked_at)?),
-        };
-        let given = AnswerCommand { agent, step, node, text };
+        let mut given = AnswerCommand { agent, step: None, node, text };
+        if let Some(asked_at) = asked_at {
+            given.step = Some(step_of(commands, &run, &given, &asked_at)?);
+        }
         Ok(json!(answer::give(&commands.root, &run, given)?))
     }
 }
@@ -162,21 +162,22 @@ impl ActionBody for AnswerBody {
 fn step_of(
     commands: &LocalCommands,
     run: &RunId,
-    (agent, node): (Option<&AgentId>, &str),
+    given: &AnswerCommand,
     asked_at: &str,
 ) -> Result<u64, Error> {
+    let AnswerCommand { agent, node, .. } = given;
     let open = questions::open(&load_view(&commands.root, run)?.run);
-    let is_meant = |one: &&questions::OpenQuestion| {
-        one.question.node == node
-            && agent.is_none_or(|agent| *agent == one.agent)
-            && json!(one.since) == *asked_at
+    let is_meant = |open: &&OpenQuestion| {
+        open.question.node == *node
+            && agent.as_ref().is_none_or(|agent| *agent == open.agent)
+            && json!(open.since) == *asked_at
     };
     let gone = || {
         Error::Usage(format!(
             "the question {node} is no longer open, perhaps because it has already been answered; reload it"
         ))
     };
-    open.iter().find(is_meant).map(|one| one.step).ok_or_else(gone)
+    open.iter().find(is_meant).map(|open| open.step).ok_or_else(gone)
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -191,7 +192,7 @@ impl ActionBody for StopBody {
     const SUMMARY: &'static str = "Asks a run to stop, as `raymond stop`";
 
     fn act(self, commands: &LocalCommands) -> Result<Value, Error> {
-        agent_orders::request(&commands.root, &commands.run(&self.run)?)
+        Ok(json!(agent_orders::request(&commands.root, &commands.run(&self.run)?)?))
     }
 }
 
@@ -279,15 +280,12 @@ impl ActionBody for SignalBody {
         let space = engine::dataspace(&commands.dir, &commands.root)?;
         let Self { label, key, value, retract } = self;
         let (label, key) = (label.as_str(), key.as_deref().unwrap_or_default());
-        if retract == Some(true) {
-            let changed = space.retract(label, key, None)?;
-            return Ok(json!({ "label": label, "key": key, "changed": changed, "fact": null }));
-        }
-        let value = value.as_deref().unwrap_or_default();
-        let statement = FactStatement { label, key, value, source: "signal", at: now() };
-        let made = space.assert(statement, None)?;
-        Ok(json!({
-            "label": label, "key": key, "changed": made.is_new, "fact": made.fact, "replaced": made.replaced,
+        Ok(json!(if retract == Some(true) {
+            SignalOutcome::retract(&space, label, key)?
+        } else {
+            let value = value.as_deref().unwrap_or_default();
+            let statement = FactStatement { label, key, value, source: "signal", at: now() };
+            SignalOutcome::assert(&space, statement)?
         }))
     }
 }
@@ -422,9 +420,8 @@ impl ActionBody for StartBody {
         for (option, value) in options {
             command.args(value.map(|value| format!("--{option}={value}")));
         }
-        let failed =
-            |error| Error::Io { doing: "start a run with", path: "this program".into(), error };
-        let output = command.stdin(Stdio::null()).output().map_err(failed)?;
+        let output = command.stdin(Stdio::null()).output();
+        let output = output.map_err(Error::io("start a run with", "this program"))?;
         if !output.status.success() {
             return Err(Error::Usage(String::from_utf8_lossy(&output.stderr).trim().to_owned()));
         }

@@ -37,7 +37,7 @@ impl LocalCommands {
             }
             CommandQuery::Questions => json!(run_documents::questions(root, cache)?),
             CommandQuery::Workflows => json!(workflows(root, cache)?),
-            CommandQuery::Run(run) => run_documents::run(root, run)?,
+            CommandQuery::Run(run) => json!(run_documents::run(root, run)?),
             CommandQuery::Costs(run) => json!(run_documents::costs(root, run)?),
             CommandQuery::Graph(run) => json!(run_documents::graph(root, run)?),
             CommandQuery::Agent(run, agent) => {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::actions::ACTIONS;
 use super::command_backend::{PageAgent, WorkflowsDocument, WorktreeDiff};
-use super::run_documents::{RunQuestions, RunsPage};
+use super::run_documents::{RunQuestions, RunStateDocument, RunsPage};
 use crate::domain::views::RunCosts;
 use crate::language::drawing::svg::PlacedDrawing;
 use crate::serve::agent_feed::{AgentsPage, ConversationPage};
@@ -112,20 +112,6 @@ const PARAMETERS: [[&str; 5]; 12] = [
 struct OpenApiDocument {
     openapi: String,
     paths: Map<String, Value>,
-}
-
-/// A run: the keys of its state file, with its status as seen from outside.
-#[derive(JsonSchema)]
-#[expect(dead_code, reason = "only its schema is used")]
-struct RunStateDocument {
-    /// Its id
-    run: String,
-    /// Its status
-    status: String,
-    /// The number of its live agents
-    agents_count: usize,
-    /// The number of its agents that have ended
-    finished_count: usize,
 }
 
 /// An error.

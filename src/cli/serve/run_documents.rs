@@ -5,13 +5,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use crate::cli::check::InspectedWorkflow;
 use crate::cli::exit::Error;
 use crate::cli::list::ListedRow;
 use crate::cli::questions::OpenQuestion;
-use crate::cli::{check, costs, list, questions, status};
+use crate::cli::{check, costs, list, questions, status, table};
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};
@@ -215,18 +215,33 @@ pub(super) fn questions(root: &RunsRoot, cache: &RunCache) -> Result<Vec<RunQues
     Ok(with_questions.collect())
 }
 
+/// A run: the keys of its state file, with its status as seen from outside, and the number of its agents.
+#[derive(Serialize, JsonSchema)]
+pub(super) struct RunStateDocument {
+    /// Its id
+    run: RunId,
+    /// Its status
+    status: &'static str,
+    /// The number of its live agents
+    agents_count: usize,
+    /// The number of its agents that have ended
+    finished_count: usize,
+    #[serde(flatten)]
+    state: Map<String, Value>,
+}
+
 /// Returns a run as `status --json` prints it, without its agents.
-pub(super) fn run(root: &RunsRoot, id: &RunId) -> Result<Value, Error> {
+pub(super) fn run(root: &RunsRoot, id: &RunId) -> Result<RunStateDocument, Error> {
     let view = load_view(root, id)?;
-    let mut value = status::document(&view, &root.run(id))?;
-    if let Some(keys) = value.as_object_mut() {
-        for list in ["agents", "finished"] {
-            if let Some(Value::Array(all)) = keys.shift_remove(list) {
-                keys.insert(format!("{list}_count"), json!(all.len()));
-            }
-        }
-    }
-    Ok(value)
+    let mut state = status::document(&view, &root.run(id))?;
+    state.retain(|key, _| !["run", "status", "agents", "finished"].contains(&key.as_str()));
+    Ok(RunStateDocument {
+        status: table::word(&view),
+        agents_count: view.run.agents.len(),
+        finished_count: view.run.finished.len(),
+        run: view.run.workflow_id,
+        state,
+    })
 }
 
 /// Returns a run's costs as `costs --json` prints them, with the most expensive agents.

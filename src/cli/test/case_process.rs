@@ -170,7 +170,7 @@ impl CaseProcess<'_> {
 
     async fn execute(&self, spec: CaseChild) -> Result<CaseEnd, Error> {
         let CaseChild { program, arguments, environment, limit, grace } = spec;
-        let failed = |error| Error::Io { doing: "run a case with", path: program.clone(), error };
+        let failed = Error::io("run a case with", &program);
         let stderr = File::options()
             .append(true)
             .create(true)
@@ -281,8 +281,7 @@ pub(super) struct CaseDir(PathBuf);
 fn make(path: &Path) -> Result<(), Error> {
     let mut builder = fs::DirBuilder::new();
     builder.mode(0o700);
-    let failed = |error| Error::Io { doing: "make the directory", path: path.to_owned(), error };
-    builder.create(path).map_err(failed)
+    builder.create(path).map_err(Error::io("make the directory", path))
 }
 
 /// Removes the directories whose tests were killed. What cannot be removed stays among the temporary files.
@@ -327,8 +326,7 @@ impl CasesDir {
             let path = temporary.join(format!("{PREFIX}{}", &unique[..12]));
             make(&path)?;
             let file = path.join(LOCK);
-            let failed = |error| Error::Io { doing: "make the lock", path: file.clone(), error };
-            let lock = File::create_new(&file).map_err(failed)?;
+            let lock = File::create_new(&file).map_err(Error::io("make the lock", &file))?;
             // Another test that looks just now for what is abandoned may have it, and then removes the directory.
             if lock.try_lock().is_ok() {
                 return Ok(Self { path, _lock: lock });

@@ -9,7 +9,7 @@ use crate::cli::exit::Error;
 use crate::cli::output;
 use crate::cli::test::case_process::{CaseDir, CaseEnd, CaseProcess, LiveTerms, RUN};
 use crate::cli::test::discovery::{LoadedCase, options};
-use crate::cli::test::report::{CaseReport, KillSweep};
+use crate::cli::test::report::{CaseReport, KillDifference, KillSweep};
 use crate::cli::test::{TestSession, discovery, report};
 use crate::domain::git_exchange::FIXED_SETTINGS;
 use crate::domain::id::RunId;
@@ -309,9 +309,8 @@ pub(super) async fn sweep(
         let name = format!("{number}-{record}");
         let outcome = attempt(session, &report.loaded, &name, AttemptKind::Killed(record)).await?;
         sweep.kills += 1;
-        if let Some(why) = difference(report, &stable, outcome) {
-            sweep.differences.push((record, why));
-        }
+        let found = difference(report, &stable, outcome);
+        sweep.differences.extend(found.map(|found| KillDifference { record, found }));
         if sweep.kills.is_multiple_of(KILLS_PER_LINE) {
             let title = report.loaded.title();
             output::tell(&format!("{title}: killed after record {record} of {last}"));

@@ -155,7 +155,7 @@ fn yaml_files(folder: &Path) -> Result<Vec<PathBuf>, Error> {
 
 /// Returns the entries of a folder, or none if the folder does not exist.
 fn entries(folder: &Path) -> Result<Vec<DirEntry>, Error> {
-    let unreadable = |error| Error::Io { doing: "read the folder", path: folder.to_owned(), error };
+    let unreadable = Error::io("read the folder", folder);
     match fs::read_dir(folder) {
         Err(error) if [ErrorKind::NotFound, ErrorKind::NotADirectory].contains(&error.kind()) => {
             Ok(Vec::new())
@@ -176,8 +176,7 @@ type ReadCases = Result<Vec<LoadedCase>, Vec<Diagnostic>>;
 /// # Errors
 /// [`Error::Io`] if it cannot be read.
 pub(super) fn load(file: &Path) -> Result<ReadCases, Error> {
-    let unreadable = |error| Error::Io { doing: "read", path: file.to_owned(), error };
-    let bytes = plain_file::read(file, MAX_BYTES).map_err(unreadable)?;
+    let bytes = plain_file::read(file, MAX_BYTES).map_err(Error::io("read", file))?;
     let text = String::from_utf8_lossy(&bytes);
     let stem = file.file_stem().unwrap_or_default().to_string_lossy();
     let folder = file.parent().unwrap_or(Path::new("."));

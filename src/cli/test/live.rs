@@ -18,13 +18,11 @@ use super::discovery::{LoadedCase, shown};
 use crate::cli::args::workflows::TestArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::interrupts::signals;
-use crate::cli::output;
 use crate::cli::test::case_process::LiveTerms;
 use crate::cli::test::case_run::{AttemptFault, AttemptKind, attempt};
 use crate::cli::test::report;
-use crate::cli::test::report::{
-    CaseReport, JunitCase, messages, mismatches_json, write_messages, write_paths,
-};
+use crate::cli::test::report::{CaseReport, JunitCase, messages, write_messages, write_paths};
+use crate::cli::{output, table};
 use crate::domain::budget::{LiveBudget, LiveBudgetAnswer, LivePart};
 use crate::domain::id::AgentId;
 use crate::domain::live_results::{LIVE_HEADS, LiveEnd, LiveRow, LiveRun};
@@ -305,7 +303,7 @@ impl<'reports> LiveSummary<'reports> {
             cells.extend(row.cells());
             rows.push(cells);
         }
-        let mut text = format!("\n{}", output::table(&rows));
+        let mut text = format!("\n{}", table::text(&rows));
         let [passed, failed, cut_off, not_run] =
             [LiveEnd::Passed, LiveEnd::Failed, LiveEnd::CutOff, LiveEnd::NotRun]
                 .map(|end| self.count(end));
@@ -382,12 +380,12 @@ fn row_json((row, reports): &(LiveRow, Vec<&LiveReport>)) -> Option<Value> {
     let run = |one: &&LiveReport| {
         json!({
             "number": one.task.number,
-            "status": one.end.word(),
+            "status": one.end,
             "duration_ms": one.run().duration_ms,
             "cost_usd": one.run().cost,
             "turns": one.report.run.turns,
             "result": one.report.run.result(&AgentId::main()),
-            "mismatches": mismatches_json(&one.report),
+            "mismatches": one.report.mismatches,
             "error": one.report.error,
         })
     };

@@ -8,6 +8,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use console::style;
+use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::discovery::LoadedCase;
@@ -70,8 +71,8 @@ pub(super) fn messages(report: &CaseReport) -> Vec<(String, String)> {
     messages.extend(report.mismatches.iter().map(of));
     let differences = || report.sweep.iter().flat_map(|sweep| &sweep.differences);
     let hidden = differences().count().saturating_sub(MAX_DIFFERENCES);
-    for (record, why) in differences().take(MAX_DIFFERENCES) {
-        let message = format!("killed after record {record} and resumed: {why}");
+    for KillDifference { record, found } in differences().take(MAX_DIFFERENCES) {
+        let message = format!("killed after record {record} and resumed: {found}");
         messages.push((place(at.line, at.column), message));
     }
     if hidden > 0 {
@@ -156,7 +157,7 @@ pub(super) fn summary(
     if !lists_missed && coverage.iter().any(|one| is_incomplete(&one.places)) {
         text.push_str("--coverage lists what no case reaches\n");
     }
-    let cases = if reports.len() == 1 { "1 case" } else { &format!("{} cases", reports.len()) };
+    let cases = output::counted(reports.len(), "case");
     let closing = match failed {
         0 => format!("{cases}, all passed"),
         _ => format!("{cases}, {passed} passed, {failed} failed"),
@@ -203,31 +204,12 @@ fn write_coverage(one: &WorkflowCoverage, lists_missed: bool, text: &mut String)
 pub(super) fn json(reports: &[CaseReport], coverage: &[WorkflowCoverage]) -> Value {
     let passed = reports.iter().filter(|report| report.has_passed()).count();
     let cases: Vec<Value> = reports.iter().map(case_json).collect();
-    let coverage: Vec<Value> = coverage
-        .iter()
-        .map(|one| {
-            json!({
-                "workflow": one.workflow,
-                "states": one.places.states,
-                "missed_states": one.places.missed_states,
-                "transitions": one.places.ways,
-                "missed_transitions": one.places.missed_ways,
-                "uncounted_transitions": one.places.uncounted_ways,
-            })
-        })
-        .collect();
     json!({ "cases": cases, "passed": passed, "failed": reports.len() - passed, "coverage": coverage })
-}
-
-/// Returns the expectations that do not hold as JSON.
-pub(super) fn mismatches_json(report: &CaseReport) -> Value {
-    let mismatch = |one: &CaseMismatch| json!({ "line": one.at.line, "column": one.at.column, "expected": one.expected, "found": one.found });
-    report.mismatches.iter().map(mismatch).collect()
 }
 
 fn case_json(report: &CaseReport) -> Value {
     let result = report.run.result(&AgentId::main());
-    let differences = report.sweep.iter().flat_map(|sweep| &sweep.differences);
+    let differences = report.sweep.as_ref().map(|sweep| sweep.differences.as_slice());
     json!({
         "workflow": shown(&report.loaded.workflow),
         "file": shown(&report.loaded.file),
@@ -235,26 +217,25 @@ fn case_json(report: &CaseReport) -> Value {
         "name": report.loaded.case.name,
         "status": if report.has_passed() { "passed" } else { "failed" },
         "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
-        "mismatches": mismatches_json(report),
+        "mismatches": report.mismatches,
         "error": report.error,
         "result": result,
         "cost_usd": report.run.cost,
         "turns": report.run.turns,
         "kills": report.sweep.as_ref().map(|sweep| sweep.kills),
-        "kill_differences": differences
-            .map(|(record, found)| json!({ "record": record, "found": found }))
-            .collect::<Vec<_>>(),
+        "kill_differences": differences.unwrap_or_default(),
     })
 }
 
 // The states that no case of a workflow enters, and the transitions that none takes.
 
 /// The coverage of a workflow by its cases.
-#[derive(Debug, Default)]
+#[derive(Debug, Default, Serialize)]
 pub(super) struct WorkflowCoverage {
     /// The workflow's folder.
     pub(super) workflow: String,
     /// The states and transitions.
+    #[serde(flatten)]
     pub(super) places: PlacesCoverage,
 }
 
@@ -297,8 +278,7 @@ pub(super) struct JunitCase {
 /// # Errors
 /// [`Error::Io`].
 pub(super) fn write(path: &Path, cases: &[JunitCase]) -> Result<(), Error> {
-    let failed = |error| Error::Io { doing: "write the report", path: path.to_owned(), error };
-    std::fs::write(path, xml(cases)).map_err(failed)
+    std::fs::write(path, xml(cases)).map_err(Error::io("write the report", path))
 }
 
 fn xml(cases: &[JunitCase]) -> String {
@@ -413,10 +393,8 @@ pub(super) fn update(reports: &[CaseReport]) -> Result<(), Error> {
             } else {
                 Err("a link leads out of the workflow's folder".to_owned())
             };
-            made.map_err(|why| {
-                let error = std::io::Error::other(why);
-                Error::Io { doing: "write the golden", path: path.clone(), error }
-            })?;
+            let made = made.map_err(std::io::Error::other);
+            made.map_err(Error::io("write the golden", &path))?;
             output::tell(&format!("{}: written", shown(&path)));
             written += 1;
         }
@@ -477,7 +455,14 @@ pub(super) struct KillSweep {
     /// The number of kills.
     pub(super) kills: u64,
     /// The records after which the run came to something else, each with the difference.
-    pub(super) differences: Vec<(u64, String)>,
+    pub(super) differences: Vec<KillDifference>,
+}
+
+/// The difference of a run that was killed after a record.
+#[derive(Debug, Serialize)]
+pub(super) struct KillDifference {
+    pub(super) record: u64,
+    pub(super) found: String,
 }
 
 impl KillSweep {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::cases::CaseTexts;
@@ -355,15 +356,17 @@ fn step_mismatch(
 }
 
 /// An expectation that does not hold.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct CaseMismatch {
     /// The place of the expectation.
+    #[serde(flatten)]
     pub at: SourcePlace,
     /// The expectation, in words.
     pub expected: String,
     /// The run's own value, in words.
     pub found: String,
     /// The first difference of a path.
+    #[serde(skip)]
     pub path: Option<PathDifference>,
 }
 

@@ -329,7 +329,7 @@ fn without_hold(agent: &Agent, status: &AgentStatus) -> String {
 fn when(until: Timestamp) -> String {
     match until.since(now()) {
         0 | HOUR.. => date(until),
-        soon => format!("in {}", table::text(soon)),
+        soon => format!("in {}", table::span(soon)),
     }
 }
 

@@ -112,7 +112,7 @@ impl AnswerOutcome {
         for given in answers {
             let given = examine(&run, given?, |given| {
                 answered_twice(&answered, given)
-                    .unwrap_or_else(|| nobody_asks((&stored, held), &waiting, given))
+                    .unwrap_or_else(|| nobody_asks(&stored, held, &waiting, given))
             });
             let (given, event) = given.map_err(|error| nothing_stored(error, &answered))?;
             apply_event(&mut run, event.event());
@@ -168,7 +168,7 @@ fn given(name: &str, text: &str) -> Result<AnswerCommand, Error> {
 pub(super) fn from_stdin(doing: &'static str) -> Result<String, Error> {
     let mut text = String::new();
     let read = std::io::stdin().read_to_string(&mut text);
-    read.map_err(|error| Error::Io { doing, path: "stdin".into(), error })?;
+    read.map_err(Error::io(doing, "stdin"))?;
     text.truncate(text.trim_end_matches(['\n', '\r']).len());
     Ok(text)
 }
@@ -227,11 +227,7 @@ fn nothing_stored(error: Error, earlier: &[(AnswerCommand, AcceptedAnswer)]) -> 
 }
 
 /// Returns the error text for a name under which nobody asks: answered already, or another one was meant.
-fn nobody_asks(
-    (run, held): (&Run, bool),
-    waiting: &[AcceptedAnswer],
-    given: &AnswerCommand,
-) -> String {
+fn nobody_asks(run: &Run, held: bool, waiting: &[AcceptedAnswer], given: &AnswerCommand) -> String {
     let (id, node) = (&run.workflow_id, &given.node);
     let whose = |agent: &AgentId| given.agent.as_ref().is_none_or(|one| one == agent);
     let before = waiting.iter().find(|one| one.name() == *node && whose(&one.turn().agent));

@@ -83,7 +83,8 @@ impl AnswerPrompt {
     /// Makes the prompt for a run in its current state.
     pub(super) fn new(
         terminal: Terminal,
-        (dir, key): (RunDir, ProofKey),
+        dir: RunDir,
+        key: ProofKey,
         person: &KeyboardGuard,
         run: &Run,
     ) -> Self {

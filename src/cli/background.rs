@@ -80,16 +80,7 @@ pub fn resume_detached(
 /// # Errors
 /// [`Error::Usage`] with what the command says if it ends before.
 pub(super) fn in_background(root: &RunsRoot, id: &RunId, words: &[OsString]) -> Result<(), Error> {
-    let path = root.run(id).output();
-    let before = std::fs::metadata(&path).map_or(0, |file| file.len());
-    let mut process = start_detached(root, &path, words, &[])?;
-    let ended = process.held_or_ended(root, id)?;
-    if ended.is_some_and(|status| !status.success()) {
-        return Err(Error::Usage(text_from(&path, before)));
-    }
-    // It is a child of this process until one of them ends.
-    std::thread::spawn(move || process.0.wait());
-    Ok(())
+    held_in_background(root, id, words, &root.run(id).output())
 }
 
 /// Starts a command that makes a run and supervises it in the background, and waits until it holds the run. Its output
@@ -103,25 +94,33 @@ pub(super) fn new_in_background(
     words: &[OsString],
 ) -> Result<(), Error> {
     let path = root.path().join(format!("{id}.log"));
-    let mut process = start_detached(root, &path, words, &[])?;
+    held_in_background(root, id, words, &path).inspect_err(|_| {
+        let _ = std::fs::remove_file(&path);
+    })?;
+    std::fs::rename(&path, root.run(id).output()).map_err(Error::io("move", &path))
+}
+
+fn held_in_background(
+    root: &RunsRoot,
+    id: &RunId,
+    words: &[OsString],
+    output: &Path,
+) -> Result<(), Error> {
+    let before = std::fs::metadata(output).map_or(0, |file| file.len());
+    let mut process = start_detached(root, output, words, &[])?;
     let ended = process.held_or_ended(root, id)?;
     if ended.is_some_and(|status| !status.success()) {
-        let told = text_from(&path, 0);
-        let _ = std::fs::remove_file(&path);
-        return Err(Error::Usage(told));
+        return Err(Error::Usage(text_from(output, before)));
     }
-    let failed = |error| Error::Io { doing: "move", path: path.clone(), error };
-    std::fs::rename(&path, root.run(id).output()).map_err(failed)?;
-    std::thread::spawn(move || process.0.wait());
+    process.leave();
     Ok(())
 }
 
 /// Returns what a command has told from a place in a file on.
 fn text_from(path: &Path, start: u64) -> String {
     let text = std::fs::read(path).unwrap_or_default();
-    let own = text.get(usize::try_from(start).unwrap_or_default()..).unwrap_or_default();
-    let own = String::from_utf8_lossy(own);
-    own.trim().trim_start_matches("error: ").to_owned()
+    let new = text.get(usize::try_from(start).unwrap_or_default()..).unwrap_or_default();
+    String::from_utf8_lossy(new).trim().trim_start_matches("error: ").to_owned()
 }
 
 /// Returns the command that resumes a run.
@@ -129,8 +128,7 @@ fn resuming(id: &RunId, further: &[OsString]) -> Vec<OsString> {
     [&["resume".into(), id.as_str().into()], further].concat()
 }
 
-/// Starts a raymond that takes a run of an engine over; `variables` name the engine. It is a child of this process
-/// until one of them ends.
+/// Starts a raymond that takes a run of an engine over; `variables` name the engine.
 ///
 /// # Errors
 /// [`Error::Io`].
@@ -140,8 +138,7 @@ pub(super) fn take_over_detached(
     variables: &[(&str, &str)],
 ) -> Result<(), Error> {
     let output = copies.run(id).output();
-    let mut process = start_detached(copies, &output, &resuming(id, &[]), variables)?;
-    std::thread::spawn(move || process.0.wait());
+    start_detached(copies, &output, &resuming(id, &[]), variables)?.leave();
     Ok(())
 }
 
@@ -152,11 +149,7 @@ fn start_detached(
     variables: &[(&str, &str)],
 ) -> Result<DetachedRun, Error> {
     let program = own_program()?;
-    let failed = |error| Error::Io {
-        doing: "start in the background with the output",
-        path: path.to_owned(),
-        error,
-    };
+    let failed = Error::io("start in the background with the output", path);
     let output =
         plain_file::open_with(path, OpenOptions::new().append(true).create(true).mode(0o600))
             .map_err(failed)?;
@@ -188,9 +181,8 @@ fn start_detached(
 /// Returns the program of this process. After an update its file may be gone, and a worker that runs for weeks still
 /// has to start supervisors of the worker's version.
 pub(super) fn own_program() -> Result<PathBuf, Error> {
-    let failed =
-        |error| Error::Io { doing: "find the program of", path: "this process".into(), error };
-    let program = std::env::current_exe().map_err(failed)?;
+    let program =
+        std::env::current_exe().map_err(Error::io("find the program of", "this process"))?;
     let running = Path::new("/proc/self/exe");
     Ok(if !program.exists() && running.exists() { running.to_owned() } else { program })
 }
@@ -201,11 +193,7 @@ pub(super) fn own_program() -> Result<PathBuf, Error> {
 /// # Errors
 /// [`Error::Io`].
 pub(super) fn detach() -> Result<(), Error> {
-    let failed = |error| Error::Io {
-        doing: "leave the terminal's session in",
-        path: "this process".into(),
-        error,
-    };
+    let failed = Error::io("leave the terminal's session in", "this process");
     leave_turn();
     // Only a group leader cannot leave, and the process that started it as a leader has taken it out of the terminal's
     // group.
@@ -231,8 +219,7 @@ impl RunLauncher for DetachedLauncher {
         let process = start_detached(root, &output, &resuming(id, &[]), facts.as_slice());
         let mut process = process.map_err(|error| error.to_string())?;
         let ended = process.held_or_ended(root, id).map_err(|error| error.to_string())?;
-        // It is a child of this process until one of them ends.
-        std::thread::spawn(move || process.0.wait());
+        process.leave();
         let is_refused = || view::load_view(root, id).is_ok_and(|view| view.run.seq == 1);
         if ended.is_some() && is_refused() {
             let output = root.run(id).output();
@@ -271,7 +258,7 @@ impl DetachedRun {
     ) -> Result<Option<ExitStatus>, Error> {
         let lock = root.run(id).lock();
         while lock::is_held(&lock)?.is_none() {
-            let ended = self.0.try_wait().map_err(|error| waiting(root, id, error))?;
+            let ended = self.0.try_wait().map_err(Error::io("wait for", root.run(id).path()))?;
             if ended.is_some() {
                 return Ok(ended);
             }
@@ -280,17 +267,19 @@ impl DetachedRun {
         Ok(None)
     }
 
+    /// Lets the process continue. It is a child of this process until one of them ends.
+    fn leave(mut self) {
+        std::thread::spawn(move || self.0.wait());
+    }
+
     /// Waits until the process has ended, and returns its exit code.
     ///
     /// # Errors
     /// [`Error::Io`].
     pub fn wait(mut self, root: &RunsRoot, id: &RunId) -> Result<Option<i32>, Error> {
-        self.0.wait().map(|status| status.code()).map_err(|error| waiting(root, id, error))
+        let ended = self.0.wait().map_err(Error::io("wait for", root.run(id).path()))?;
+        Ok(ended.code())
     }
-}
-
-fn waiting(root: &RunsRoot, id: &RunId, error: std::io::Error) -> Error {
-    Error::Io { doing: "wait for", path: root.run(id).path().to_owned(), error }
 }
 
 // A run in this process, with someone watching who may want it to end.
@@ -323,8 +312,9 @@ pub(super) fn supervise_here(
     let run = actix::System::new().block_on(async {
         actix::spawn(subreaper::reap_orphans());
         let mut interrupts = signals()?;
-        let shown = (&terminal, watcher.as_ref(), times_plugin);
-        let run = Box::pin(supervised(options, root, prepared, shown, &mut interrupts)).await;
+        let observers =
+            RunObservers { terminal: &terminal, person: watcher.as_ref(), times: times_plugin };
+        let run = Box::pin(supervised(options, root, prepared, observers, &mut interrupts)).await;
         terminal.clear();
         let run = run?;
         let times =
@@ -377,11 +367,18 @@ fn person_at(
     (is_there && on_wait != Some(OnWait::Exit)).then(|| KeyboardGuard::for_whom(while_there))
 }
 
+/// Those who watch a run in this process.
+struct RunObservers<'here> {
+    terminal: &'here Terminal,
+    person: Option<&'here KeyboardGuard>,
+    times: Option<TurnTimesPlugin>,
+}
+
 async fn supervised(
     options: &RunOptions,
     root: &RunsRoot,
     prepared: PreparedRun,
-    (terminal, person, times): (&Terminal, Option<&KeyboardGuard>, Option<TurnTimesPlugin>),
+    RunObservers { terminal, person, times }: RunObservers<'_>,
     interrupts: &mut InterruptReceiver,
 ) -> Result<Run, Error> {
     let registry = Arc::new(AgentRegistry::default());
@@ -402,9 +399,9 @@ async fn supervised(
         plugins.add_own("desktop", NotificationPlugin::new(tracker, sink));
     }
     if let Some(person) = person {
-        let inbox = (prepared.store.dir().clone(), prepared.user_state.key()?);
-        plugins
-            .add_own("asking", AnswerPrompt::new(terminal.clone(), inbox, person, &prepared.run));
+        let (dir, key) = (prepared.store.dir().clone(), prepared.user_state.key()?);
+        let prompt = AnswerPrompt::new(terminal.clone(), dir, key, person, &prepared.run);
+        plugins.add_own("asking", prompt);
     }
     let named = NamedVariables::of(&prepared.start.settings(&prepared.run).options);
     let hook = options.on_event.as_ref().map(|command| command.hook(&named)).transpose()?;

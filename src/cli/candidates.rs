@@ -42,7 +42,7 @@ pub(super) fn complete_runs(beginning: &OsStr) -> Vec<CompletionCandidate> {
     let most = if taken == TakenRuns::All { usize::MAX } else { MAX_READ_RUNS };
     let named = named.take(most).filter(|(id, _)| taken.has(&root, id));
     let candidate = |(order, (id, started)): (usize, (RunId, _))| {
-        let age = format!("started {} ago", table::text(now().since(started)));
+        let age = format!("started {} ago", table::span(now().since(started)));
         CompletionCandidate::new(id.as_str()).help(Some(age.into())).display_order(Some(order))
     };
     named.enumerate().map(candidate).collect()

@@ -11,7 +11,7 @@ use serde_json::json;
 
 use super::args::OneRunArgs;
 use super::args::workflows::{DrawingFormat, GraphArgs};
-use super::settings;
+use super::{settings, table};
 use crate::cli::args::workflows::CheckArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::output;
@@ -119,16 +119,13 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
 fn write_policies(policies: &[ImpliedPolicy], scope: &WorkflowDir) -> Result<(), Error> {
     for policy in policies {
         let path = scope.root().join(policy.state.as_str());
-        let io = |doing| {
-            let path = path.clone();
-            move |error| Error::Io { doing, path, error }
-        };
-        let text = plain_file::text(&path).map_err(io("read"))?;
+        let text = plain_file::text(&path).map_err(Error::io("read", &path))?;
         match policy.written_into(&text) {
             Some(written) => {
-                let permissions = fs::metadata(&path).map_err(io("read"))?.permissions();
-                let file = FileReplacement::of(&path).with_permissions(permissions);
-                file.write(written.as_bytes()).map_err(|failed| io("write")(failed.error))?;
+                let metadata = fs::metadata(&path).map_err(Error::io("read", &path))?;
+                let file = FileReplacement::of(&path).with_permissions(metadata.permissions());
+                let wrote = file.write(written.as_bytes()).map_err(|failed| failed.error);
+                wrote.map_err(Error::io("write", &path))?;
                 output::tell(&format!("{}: wrote the policy", scope.path(&policy.state)));
             }
             None => output::tell(&format!(
@@ -183,11 +180,7 @@ fn line(found: &Diagnostic) -> String {
 
 /// Returns the closing line: the number of errors, warnings and files.
 fn closing(title: &str, files: usize, counts: SeverityCounts) -> String {
-    let count = |number: usize, what: &str| match number {
-        0 => None,
-        1 => Some(format!("1 {what}")),
-        _ => Some(format!("{number} {what}s")),
-    };
+    let count = |number, what| (number > 0).then(|| output::counted(number, what));
     let files = count(files, "file");
     let found: Vec<String> = [count(counts.errors, "error"), count(counts.warnings, "warning")]
         .into_iter()
@@ -220,8 +213,7 @@ impl InspectedWorkflow {
             let repository = scope.root().ancestors().find(|above| above.join(".git").exists());
             let repository = repository.map(Path::to_owned);
             let opened = repository.map_or(Ok(scope.clone()), |root| scope.with_workspace(&root));
-            let (doing, path) = ("open the directory", folder.to_owned());
-            let scope = opened.map_err(|error| Error::Io { doing, path, error })?;
+            let scope = opened.map_err(Error::io("open the directory", folder))?;
             Ok(scope.shown_as(folder).read_once())
         };
         if path.is_dir() {
@@ -305,7 +297,7 @@ pub fn graph(args: &GraphArgs) -> Result<CliExitCode, Error> {
     match &args.output {
         Some(file) => std::fs::write(file, text)
             .map(|()| CliExitCode::Success)
-            .map_err(|error| Error::Io { doing: "write the picture", path: file.clone(), error }),
+            .map_err(Error::io("write the picture", file)),
         None => output::print_exactly(&text),
     }
 }
@@ -359,10 +351,9 @@ pub fn rules(args: &OneRunArgs) -> Result<CliExitCode, Error> {
         ));
         return Ok(CliExitCode::Success);
     }
-    let head = ["rule", "in", "given with", "by"].map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> =
-        std::iter::once(head).chain(run.approval_rules.iter().map(as_row)).collect();
-    output::print(&output::table(&rows))
+    let mut rows = vec![["rule", "in", "given with", "by"].map(str::to_owned).to_vec()];
+    rows.extend(run.approval_rules.iter().map(as_row));
+    output::print(&table::text(&rows))
 }
 
 fn as_row(granted: &GrantedRule) -> Vec<String> {

@@ -67,8 +67,7 @@ pub fn man(args: &ManArgs) -> Result<CliExitCode, Error> {
             args.dir.display()
         )));
     }
-    let failed =
-        |error| Error::Io { doing: "write the manual pages in", path: args.dir.clone(), error };
+    let failed = Error::io("write the manual pages in", &args.dir);
     std::fs::create_dir_all(&args.dir).map_err(failed)?;
     let mut grammar = Cli::command().disable_help_subcommand(true);
     grammar.build();

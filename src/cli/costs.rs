@@ -180,7 +180,7 @@ fn lines(parts: &[CostPart], whole: Usd, form: CostTableForm) -> Vec<StyledLine>
         rows.extend(part.rows.iter().map(|row| (tone, cells_of(row, whole, form))));
     }
     let (tones, cells): (Vec<TextTone>, Vec<Vec<String>>) = rows.into_iter().unzip();
-    let cells = output::right_align(cells, usize::MAX);
+    let cells = table::right_align(cells, usize::MAX);
     let styled = tones.into_iter().zip(&cells).map(|(tone, row)| {
         row.iter().map(|cell| TableCell::of(tone, cell)).collect::<Vec<TableCell>>()
     });

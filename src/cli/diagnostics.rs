@@ -23,7 +23,7 @@ use tracing_subscriber::filter::LevelFilter;
 
 use super::exit::Error;
 use super::log_line::{JsonFormatter, TerminalLog, TextFormatter, lost};
-use super::logging::{LogFormat, LoggingArgs};
+use super::logging::{LogFormat, LoggingArgs, name_of};
 use crate::domain::tool_call::printable_block;
 use crate::plugin::styled::break_of;
 use crate::plugin::terminal::{Terminal, TerminalSignals};
@@ -54,12 +54,8 @@ pub fn begin(logging: &LoggingArgs) -> Result<(), Error> {
         (Some(path), _) => {
             let mut options = OpenOptions::new();
             let file = options.append(true).create(true).mode(0o600).open(path);
-            let file = file.map_err(|error| Error::Io {
-                doing: "keep the log of --log-file there",
-                path: path.clone(),
-                error,
-            })?;
-            Some(file).map(|file| match format {
+            let file = file.map_err(Error::io("keep the log of --log-file there", path))?;
+            Some(match format {
                 LogFormat::Json => Terminal::noting(file, lost),
                 LogFormat::Text => Terminal::plain(file),
             })
@@ -81,7 +77,7 @@ pub fn begin(logging: &LoggingArgs) -> Result<(), Error> {
 /// Returns the filter of the log, as valid directives.
 fn filter(logging: &LoggingArgs) -> Result<String, Error> {
     if let Some(level) = logging.log_level {
-        return Ok(level.name().to_owned());
+        return Ok(name_of(&level));
     }
     let given = std::env::var("RAYMOND_LOG").unwrap_or_default();
     if given.trim().is_empty() {

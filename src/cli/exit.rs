@@ -1,7 +1,7 @@
 //! The exit codes of commands, and the errors that lead to them.
 
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use strum::VariantArray;
@@ -161,6 +161,14 @@ pub enum Error {
 }
 
 impl Error {
+    /// Returns the conversion of a system's error that kept a command from `doing` something with a file.
+    pub(super) fn io<P: AsRef<Path> + ?Sized>(
+        doing: &'static str,
+        path: &P,
+    ) -> impl Fn(io::Error) -> Self + Copy {
+        move |error| Self::Io { doing, path: path.as_ref().to_owned(), error }
+    }
+
     /// Returns the exit code of the error.
     pub fn exit(&self) -> CliExitCode {
         match self {

@@ -3,7 +3,7 @@
 use super::args::NamedRunArgs;
 use super::args::readers::FactsArgs;
 use super::exit::{CliExitCode, Error};
-use super::{engine, output, settings};
+use super::{engine, output, settings, table};
 use crate::actor::context::now;
 use crate::domain::fact::Fact;
 use crate::domain::id::RunId;
@@ -45,10 +45,9 @@ pub fn facts(args: &FactsArgs) -> Result<CliExitCode, Error> {
         output::tell(&nothing(run.as_ref(), args.label.as_deref()));
         return Ok(CliExitCode::Success);
     }
-    let head = ["label", "key", "value", "source", "seq"].map(str::to_owned).to_vec();
-    let rows: Vec<Vec<String>> =
-        std::iter::once(head).chain(listing.facts.iter().map(row)).collect();
-    output::print(&output::table(&rows))
+    let mut rows = vec![["label", "key", "value", "source", "seq"].map(str::to_owned).to_vec()];
+    rows.extend(listing.facts.iter().map(row));
+    output::print(&table::text(&rows))
 }
 
 /// Retracts the facts of a label, of a run and of an age: those that fit all that is given.

@@ -21,56 +21,24 @@ const COMMON_COMMANDS: [&str; 9] =
     ["new", "run", "status", "answer", "resume", "retry", "stop", "show", "serve"];
 
 /// The other commands by subject.
-const GROUPS: [(&str, &[&str]); 6] = [
+const GROUPS: [(&str, &str); 6] = [
     (
         "runs",
-        &[
-            "start",
-            "list",
-            "log",
-            "tree",
-            "top",
-            "costs",
-            "diff",
-            "record",
-            "branch",
-            "rewind",
-            "recover",
-            "worktrees",
-            "clean",
-        ],
+        "start, list, log, tree, top, costs, diff, record, branch, rewind, recover, worktrees, clean",
     ),
-    ("workflows", &["check", "test", "graph", "import", "trust", "workflow", "schema"]),
-    ("agents", &["tell", "hold", "release", "edit", "attach"]),
-    ("people", &["pending", "rules", "signal", "facts"]),
-    ("machines", &["worker", "hosts"]),
-    ("shell", &["completions", "man"]),
+    ("workflows", "check, test, graph, import, trust, workflow, schema"),
+    ("agents", "tell, hold, release, edit, attach"),
+    ("people", "pending, rules, signal, facts"),
+    ("machines", "worker, hosts"),
+    ("shell", "completions, man"),
 ];
 
 /// The number of options from which the help of a command shows only the common ones.
 const MANY_OPTIONS: usize = 25;
 
 /// The options that the short help of a command with many options shows.
-const COMMON_OPTIONS: [&str; 18] = [
-    "answer",
-    "agent",
-    "at",
-    "budget",
-    "cwd",
-    "dry_run",
-    "id",
-    "input",
-    "json",
-    "last",
-    "max_procs",
-    "model",
-    "permissions",
-    "quiet",
-    "to",
-    "trust",
-    "variables",
-    "verbose",
-];
+const COMMON_OPTIONS: &str = "answer agent at budget cwd dry_run id input json last max_procs model permissions quiet to \
+    trust variables verbose";
 
 /// Returns a grammar whose help is as wide as the terminal.
 pub(super) fn fitted(grammar: Command) -> Command {
@@ -103,7 +71,8 @@ fn with_short_help(command: Command, above: &str) -> Command {
         .arg(help.help("Print help; with --all, all options"));
     command.mut_args(|option| {
         let id = option.get_id().as_str();
-        let is_common = option.is_positional() || id == "help" || COMMON_OPTIONS.contains(&id);
+        let is_common = COMMON_OPTIONS.split(' ').any(|common| common == id);
+        let is_common = option.is_positional() || id == "help" || is_common;
         option.hide_short_help(!is_common)
     })
 }
@@ -170,7 +139,7 @@ pub(super) fn overview(grammar: &Command, words: &[&str]) -> Option<String> {
     }
     text.push_str("\nMore commands:\n");
     for (group, names) in GROUPS {
-        let _ = writeln!(text, "  {group:<10} {}", names.join(", "));
+        let _ = writeln!(text, "  {group:<10} {names}");
     }
     text.push_str("\n`raymond help COMMAND` shows the options of a command, `raymond help --all` what each command does.\n");
     Some(text)
@@ -181,43 +150,26 @@ pub(super) fn asks_for_all(words: &[&str]) -> bool {
     matches!(words, ["help" | "-h" | "--help", ALL] | [ALL, "help" | "-h" | "--help"])
 }
 
-/// The commands that other programs call by another name.
-const OTHER_NAMES: [(&str, &str); 35] = [
-    ("abort", "stop"),
-    ("approve", "answer"),
-    ("cancel", "stop"),
-    ("continue", "resume"),
-    ("cost", "costs"),
-    ("delete", "clean"),
-    ("deny", "answer"),
-    ("describe", "show"),
-    ("draw", "graph"),
-    ("end", "stop"),
-    ("exec", "run"),
-    ("execute", "run"),
-    ("gc", "clean"),
-    ("history", "log"),
-    ("info", "status"),
-    ("init", "new"),
-    ("inspect", "show"),
-    ("kill", "stop"),
-    ("launch", "run"),
-    ("lint", "check"),
-    ("logs", "log"),
-    ("ls", "list"),
-    ("message", "tell"),
-    ("pause", "hold"),
-    ("ps", "list"),
-    ("prune", "clean"),
-    ("remove", "clean"),
-    ("restart", "retry"),
-    ("rm", "clean"),
-    ("runs", "list"),
-    ("say", "tell"),
-    ("spawn", "start"),
-    ("ui", "serve"),
-    ("validate", "check"),
-    ("web", "serve"),
+/// The commands, with their names in other programs.
+const OTHER_NAMES: [(&str, &str); 18] = [
+    ("answer", "approve deny"),
+    ("check", "lint validate"),
+    ("clean", "delete gc prune remove rm"),
+    ("costs", "cost"),
+    ("graph", "draw"),
+    ("hold", "pause"),
+    ("list", "ls ps runs"),
+    ("log", "history logs"),
+    ("new", "init"),
+    ("resume", "continue"),
+    ("retry", "restart"),
+    ("run", "exec execute launch"),
+    ("serve", "ui web"),
+    ("show", "describe inspect"),
+    ("start", "spawn"),
+    ("status", "info"),
+    ("stop", "abort cancel end kill"),
+    ("tell", "message say"),
 ];
 
 /// Returns the advice for options that stand before the command.
@@ -240,7 +192,8 @@ pub(super) fn is_second_word(error: &clap::Error) -> bool {
 
 /// Returns the command that a word means which is not one: by its name in other programs, or as a misspelling.
 pub(super) fn meant_command(grammar: &Command, word: &str) -> Option<String> {
-    let other = OTHER_NAMES.iter().find(|(name, _)| *name == word).map(|&(_, command)| command);
+    let is_name = |names: &str| names.split(' ').any(|name| name == word);
+    let other = OTHER_NAMES.iter().find(|(_, names)| is_name(names)).map(|&(command, _)| command);
     let names = || grammar.get_subcommands().map(Command::get_name);
     let similar = || closest(word, names()).or_else(|| closest_slip(word, names()));
     other.or_else(similar).map(str::to_owned)
@@ -354,7 +307,7 @@ mod tests {
     fn overview_names_each_command_once() {
         let grammar = crate::cli::args::Cli::command();
         let mut named: Vec<&str> = COMMON_COMMANDS.to_vec();
-        named.extend(GROUPS.iter().flat_map(|(_, names)| *names));
+        named.extend(GROUPS.iter().flat_map(|(_, names)| names.split(", ")));
         named.sort_unstable();
         let mut known: Vec<&str> = grammar.get_subcommands().map(Command::get_name).collect();
         known.sort_unstable();
@@ -362,9 +315,11 @@ mod tests {
         assert_eq!(late_command(&["run", "-q"]), None);
         let advice = late_command(&["--agent", "scripted", "run", "flow"]).expect("advice");
         assert!(advice.starts_with("put the command first: raymond run"), "{advice}");
-        for (name, command) in OTHER_NAMES {
-            assert!(grammar.find_subcommand(name).is_none(), "{name} is a command");
+        for (command, names) in OTHER_NAMES {
             assert!(grammar.find_subcommand(command).is_some(), "{command} is not a command");
+            for name in names.split(' ') {
+                assert!(grammar.find_subcommand(name).is_none(), "{name} is a command");
+            }
         }
         assert_eq!(meant_command(&grammar, "kill").as_deref(), Some("stop"));
         assert_eq!(meant_command(&grammar, "rnu").as_deref(), Some("run"));

@@ -119,10 +119,7 @@ fn list(
         return output::print("no hosts; start `raymond worker` on one\n");
     }
     let head = ["HOST", "STATE", "BUSY", "SLOTS", "AGENTS", "LABELS", "RAYMOND", "CLAUDE"];
-    let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
-    let rows: Vec<Vec<TableCell>> =
-        std::iter::once(head).chain(hosts.iter().map(|host| row(host, agents))).collect();
-    table::print(table::lines(&rows))
+    table::print(table::with_head(&head, hosts.iter().map(|host| row(host, agents))))
 }
 
 fn row(host: &RegisteredHost, agents: &AgentsAtHosts) -> Vec<TableCell> {

@@ -29,9 +29,8 @@ const MAX_FILE_BYTES: u64 = 64 * 1024 * 1024;
 /// [`Error`] if the file is not a workflow, or the folder cannot be created.
 pub(super) fn import(args: &ImportArgs) -> Result<CliExitCode, Error> {
     let path = &args.file;
-    let fail = |doing, path: &Path, error| Error::Io { doing, path: path.to_owned(), error };
-    let bytes = plain_file::read(path, MAX_FILE_BYTES)
-        .map_err(|error| fail("read the workflow", path, error))?;
+    let bytes =
+        plain_file::read(path, MAX_FILE_BYTES).map_err(Error::io("read the workflow", path))?;
     let read = if bytes.starts_with(b"PK") { files(bytes) } else { of_yaml(path, bytes) };
     let (files, notes) = match read {
         Ok(read) => read,
@@ -79,8 +78,7 @@ pub(super) fn make_folder(folder: &Path, files: &[(PathBuf, Vec<u8>)]) -> Result
     let draft = DirectoryDraft::begin(folder, 0o777)?;
     for (name, bytes) in files {
         let file = draft.path().join(name);
-        let path = folder.join(name);
-        write(&file, bytes).map_err(|error| Error::Io { doing: "write this file", path, error })?;
+        write(&file, bytes).map_err(Error::io("write this file", &folder.join(name)))?;
     }
     Ok(draft.publish(folder)?)
 }

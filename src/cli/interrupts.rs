@@ -35,11 +35,7 @@ pub(super) fn signals() -> Result<InterruptReceiver, Error> {
 
 /// Passes on the first `times` signals of a kind.
 fn listen(kind: SignalKind, times: usize, sender: UnboundedSender<()>) -> Result<(), Error> {
-    let mut stream = signal(kind).map_err(|error| Error::Io {
-        doing: "listen for signals of",
-        path: "this process".into(),
-        error,
-    })?;
+    let mut stream = signal(kind).map_err(Error::io("listen for signals of", "this process"))?;
     actix::spawn(async move {
         for _ in 0..times {
             if stream.recv().await.is_none() || sender.send(()).is_err() {

@@ -3,12 +3,12 @@
 use std::io::{IsTerminal, stdout};
 use std::path::Path;
 
-use clap::ValueEnum as _;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::args::{AllRunsArgs, ListArgs, RunStatusArg};
+use super::args::{AllRunsArgs, ListArgs};
 use super::exit::{CliExitCode, Error};
+use super::logging::name_of;
 use super::questions::quoted;
 use super::table::TableCell;
 use super::{arrived, output, table};
@@ -30,9 +30,8 @@ use crate::store::view::{RunView, load_view, newest_first};
 /// The most runs that are shown on a terminal without `--limit`.
 const DEFAULT_TERMINAL_LIMIT: usize = 50;
 
-/// The columns that a narrow terminal leaves out, the first one first, and that of the reason.
-const DROPPED: [usize; 2] = [3, 2];
-const REASON: usize = 7;
+/// The columns that a narrow terminal leaves out, the first one first.
+const DROPPED: [&str; 2] = ["took", "age"];
 
 /// The maximum length of the reason why a run does not proceed.
 const MAX_REASON_BYTES: usize = 4000;
@@ -54,9 +53,7 @@ pub fn list(args: &ListArgs) -> Result<CliExitCode, Error> {
         }
         seen += 1;
         let run = read(&root, id, *started);
-        let is_wanted = |status: &RunStatusArg| {
-            status.to_possible_value().is_some_and(|value| value.get_name() == word(&run))
-        };
+        let is_wanted = |status| name_of(status) == word(&run);
         if args.status.is_empty() || args.status.iter().any(is_wanted) {
             shown.push(run);
         }
@@ -113,22 +110,23 @@ pub(super) fn show(
     if runs.is_empty() {
         output::tell(none);
     }
-    let head = ["run", "status", "age", "took", "agents", "cost", "workflow", ""];
-    let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
-    let head = (!runs.is_empty()).then_some(head);
-    let rows = head.into_iter().chain(runs.iter().map(|run| as_row(root, run)));
-    let mut rows: Vec<Vec<TableCell>> = rows.collect();
+    let mut head = vec!["run", "status", "age", "took", "agents", "cost", "workflow", ""];
+    let mut rows: Vec<Vec<TableCell>> = runs.iter().map(|run| as_row(root, run)).collect();
     let most = table::columns().unwrap_or(usize::MAX);
-    for (dropped, column) in DROPPED.into_iter().enumerate() {
-        let beside = |row: &Vec<TableCell>| row[..row.len().min(REASON - dropped)].to_vec();
-        let beside: Vec<_> = rows.iter().map(beside).collect();
-        if table::lines(&beside).iter().any(|line| line.width() > most) {
-            rows.iter_mut()
-                .filter(|row| row.len() > column)
-                .for_each(|row| drop(row.remove(column)));
+    for dropped in DROPPED {
+        let reason = head.len() - 1;
+        let without_reason = rows.iter().map(|row| row[..row.len().min(reason)].to_vec());
+        let lines = table::with_head(&head[..reason], without_reason);
+        let column = head.iter().position(|title| *title == dropped);
+        let is_wide = lines.iter().any(|line| line.width() > most);
+        if let Some(column) = column.filter(|_| is_wide) {
+            head.remove(column);
+            rows.iter_mut().filter(|row| row.len() > column).for_each(|row| {
+                row.remove(column);
+            });
         }
     }
-    let shown = table::print(table::lines(&rows));
+    let shown = table::print(table::with_head(&head, rows));
     for ListedRun { id, view, .. } in runs {
         if let Err(error) = view {
             output::tell(&format!("{id}: {error}"));
@@ -164,7 +162,7 @@ impl ListedRow {
 }
 
 fn as_row(root: &RunsRoot, run: &ListedRun) -> Vec<TableCell> {
-    let age = table::text(now().since(run.started));
+    let age = table::span(now().since(run.started));
     let word = word(run);
     let mut row = vec![
         TableCell::of(TextTone::Plain, run.id.as_str()),
@@ -253,18 +251,15 @@ pub(super) fn pending(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     if waits.is_empty() {
         output::tell("nothing waits for a person");
     }
-    let head = ["run", "agent", "for", "waits", "command"];
-    let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
-    let head = (!waits.is_empty()).then_some(head);
-    let rows = head.into_iter().chain(waits.iter().map(|(run, wait)| row(run, wait)));
-    table::print(table::lines(&rows.collect::<Vec<_>>()))
+    let rows = waits.iter().map(|(run, wait)| row(run, wait));
+    table::print(table::with_head(&["run", "agent", "for", "waits", "command"], rows))
 }
 
 fn row(run: &RunId, wait: &PersonWait) -> Vec<TableCell> {
     vec![
         run.to_string().into(),
         wait.agent.to_string().into(),
-        table::text(now().since(wait.since)).into(),
+        table::span(now().since(wait.since)).into(),
         subject(&wait.subject).into(),
         TableCell::of(TextTone::Faint, &command(run, wait)),
     ]

@@ -34,26 +34,26 @@ where
         event: &Event<'_>,
     ) -> fmt::Result {
         let label = match *event.metadata().level() {
-            Level::WARN => "warning",
+            Level::WARN => "warning".to_owned(),
             level => name(level),
         };
-        let said = LogEventVisitor::of(event);
+        let LogEventVisitor { message, fields } = LogEventVisitor::of(event);
         if self.timed {
             write!(writer, "{} ", jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z"))?;
         }
         // Indent further lines, so that none can be mistaken for a separate message. In a file, each message is one
         // line.
-        let (first, further) = match said.message.split_once('\n') {
+        let (first, further) = match message.split_once('\n') {
             Some((first, further)) if !self.timed => (first, further),
-            _ => (said.message.as_str(), ""),
+            _ => (message.as_str(), ""),
         };
         let mut text = format!("{label}: {first}");
         let field = |(name, value): &(&str, Value)| match value {
             Value::String(text) => format!("{name} {text}"),
             value => format!("{name} {value}"),
         };
-        if !said.fields.is_empty() {
-            let fields: Vec<String> = said.fields.iter().map(field).collect();
+        if !fields.is_empty() {
+            let fields: Vec<String> = fields.iter().map(field).collect();
             let _ = write!(text, " ({})", fields.join(", "));
         }
         writer.write_str(&printable_line(&text))?;
@@ -77,7 +77,7 @@ where
     ) -> fmt::Result {
         let LogEventVisitor { message, fields } = LogEventVisitor::of(event);
         let level = name(*event.metadata().level());
-        writer.write_str(&record(level, message, event.metadata().target(), fields))
+        writer.write_str(&record(&level, message, event.metadata().target(), fields))
     }
 }
 
@@ -100,14 +100,8 @@ fn record(level: &str, message: String, target: &str, fields: Vec<(&str, Value)>
     printable_json(&(line + "}"))
 }
 
-fn name(level: Level) -> &'static str {
-    match level {
-        Level::ERROR => "error",
-        Level::WARN => "warn",
-        Level::INFO => "info",
-        Level::DEBUG => "debug",
-        Level::TRACE => "trace",
-    }
+fn name(level: Level) -> String {
+    level.as_str().to_lowercase()
 }
 
 fn now() -> String {
@@ -123,9 +117,9 @@ struct LogEventVisitor {
 
 impl LogEventVisitor {
     fn of(event: &Event<'_>) -> Self {
-        let mut said = Self::default();
-        event.record(&mut said);
-        said
+        let mut visitor = Self::default();
+        event.record(&mut visitor);
+        visitor
     }
 
     fn take(&mut self, field: &Field, value: impl Into<Value>) {

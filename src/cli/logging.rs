@@ -48,30 +48,18 @@ pub enum LogLevel {
     Trace,
 }
 
-impl LogLevel {
-    /// Returns the level's name.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Error => "error",
-            Self::Warn => "warn",
-            Self::Info => "info",
-            Self::Debug => "debug",
-            Self::Trace => "trace",
-        }
-    }
+/// Returns the name of a value on the command line.
+pub fn name_of(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
 }
 
 impl LoggingArgs {
     /// Returns the same options as arguments for another raymond.
     pub fn arguments(&self) -> Vec<OsString> {
-        let format = self.log_format.map(|format| match format {
-            LogFormat::Text => "text",
-            LogFormat::Json => "json",
-        });
         let options = [
-            ("--log-format", format.map(OsString::from)),
+            ("--log-format", self.log_format.map(|format| name_of(&format).into())),
             ("--log-file", self.log_file.as_ref().map(|path| path.as_os_str().to_owned())),
-            ("--log-level", self.log_level.map(|level| level.name().into())),
+            ("--log-level", self.log_level.map(|level| name_of(&level).into())),
         ];
         options
             .into_iter()

@@ -69,7 +69,7 @@ pub(super) fn new(args: &NewArgs) -> Result<CliExitCode, Error> {
 
 fn ask(question: &str, default: &str) -> Result<String, Error> {
     let terminal = Term::stderr();
-    let fail = |error| Error::Io { doing: "ask on", path: "the terminal".into(), error };
+    let fail = Error::io("ask on", "the terminal");
     terminal.write_str(&format!("{question} [{default}]: ")).map_err(fail)?;
     let answer = terminal.read_line().map_err(fail)?;
     let answer = answer.trim();

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use strum::VariantArray as _;
 
 use crate::cli::args::runs::QuestionArgs;
-use crate::cli::logging::LoggingArgs;
+use crate::cli::logging::{LoggingArgs, name_of};
 use crate::cli::on_event::OnEventCommand;
 use crate::domain::admission::TurnOrder;
 use crate::domain::allowed_address::AllowedAddress;
@@ -140,9 +140,8 @@ impl RunOptions {
         ];
         arguments
             .extend(flags.into_iter().filter(|(_, given)| *given).map(|(flag, _)| flag.into()));
-        if let Some(on_wait) = self.answers.on_wait.and_then(|on_wait| on_wait.to_possible_value())
-        {
-            arguments.extend(["--on-wait".into(), on_wait.get_name().into()]);
+        if let Some(on_wait) = &self.answers.on_wait {
+            arguments.extend(["--on-wait".into(), name_of(on_wait).into()]);
         }
         if let Some(command) = &self.on_event {
             arguments.extend(["--on-event".into(), command.text().into()]);

@@ -1,6 +1,5 @@
 //! Stdout of the commands that only print. A reader that is gone is not an error.
 
-use std::fmt::Write as _;
 use std::io::{self, IsTerminal, Write};
 
 pub use super::diagnostics::{complain, tell, tell_lines, warn};
@@ -9,10 +8,7 @@ use console::Term;
 use super::diagnostics;
 use super::exit::{CliExitCode, Error};
 use super::interrupts::is_reader_gone;
-use crate::domain::tool_call::{is_unprintable, printable, printable_json, printable_line};
-
-/// The widest cell that widens its column, in characters.
-const MAX_CELL_WIDTH: usize = 80;
+use crate::domain::tool_call::{is_unprintable, printable, printable_json};
 
 /// Prints a text for people to stdout, with unprintable characters made visible.
 ///
@@ -68,7 +64,7 @@ fn write(text: &str) -> Result<bool, Error> {
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
         Ok(()) => Ok(true),
         Err(error) if is_reader_gone(&error, &stdout) => Ok(false),
-        Err(error) => Err(Error::Io { doing: "write", path: "stdout".into(), error }),
+        Err(error) => Err(Error::io("write", "stdout")(error)),
     }
 }
 
@@ -87,48 +83,17 @@ pub(super) fn print_help(error: &clap::Error) {
 /// # Errors
 /// As [`print()`].
 pub fn print_json(value: &impl serde::Serialize) -> Result<CliExitCode, Error> {
-    let text = serde_json::to_string_pretty(value).map_err(|error| Error::Io {
-        doing: "write",
-        path: "stdout".into(),
-        error: error.into(),
-    })?;
+    let text = serde_json::to_string_pretty(value).map_err(io::Error::from);
+    let text = text.map_err(Error::io("write", "stdout"))?;
     write(&(printable_json(&text) + "\n")).map(|_| CliExitCode::Success)
 }
 
-/// Formats rows as columns of equal width.
-pub fn table(rows: &[Vec<String>]) -> String {
-    let line = |row: &Vec<String>| row.iter().map(|cell| printable_line(cell)).collect();
-    let rows: Vec<Vec<String>> = rows.iter().map(line).collect();
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        rows.iter()
-            .filter_map(|row| row.get(column))
-            .map(|cell| cell.chars().count())
-            .filter(|&width| width <= MAX_CELL_WIDTH)
-            .max()
-            .unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let mut text = String::new();
-    for row in &rows {
-        let cells: Vec<String> =
-            row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}")).collect();
-        let _ = writeln!(text, "{}", cells.join("  ").trim_end());
+/// Returns a number of things, such as `1 run` or `2 runs`.
+pub(super) fn counted(count: impl TryInto<u64>, what: &str) -> String {
+    match count.try_into().unwrap_or(u64::MAX) {
+        1 => format!("1 {what}"),
+        count => format!("{count} {what}s"),
     }
-    text
-}
-
-/// Pads the cells of the columns after the first and before `end`, so that they align at the right.
-pub(super) fn right_align(mut rows: Vec<Vec<String>>, end: usize) -> Vec<Vec<String>> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    for column in 1..columns.min(end) {
-        let cells = || rows.iter().filter_map(|row| row.get(column));
-        let width = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
-        for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
-            *cell = format!("{cell:>width$}");
-        }
-    }
-    rows
 }
 
 /// Formats a number in four characters: `950`, `12k`, `3.4M`.

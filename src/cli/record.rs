@@ -55,12 +55,8 @@ fn rules(args: &RecordArgs) -> Result<ScrubRules, Error> {
 }
 
 fn summary(id: &RunId, path: &Path, header: &CassetteHeader) -> String {
-    let plural = |count: u64, one: &str| match count {
-        1 => format!("1 {one}"),
-        _ => format!("{count} {one}s"),
-    };
-    let mut text =
-        format!("recorded {} of {id} in {}\n", plural(header.turns, "turn"), path.display());
+    let turns = output::counted(header.turns, "turn");
+    let mut text = format!("recorded {turns} of {id} in {}\n", path.display());
     if header.unfinished {
         text.push_str("the run has not ended; the cassette does not contain later turns\n");
     }

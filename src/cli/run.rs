@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::io::{IsTerminal, stderr, stdin};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde::Serialize;
@@ -19,7 +18,7 @@ use crate::cli::settings::{OpenedRun, RunAccess};
 use crate::cli::summary::ClosingPlace;
 use crate::cli::target::RunTarget;
 use crate::cli::{
-    background, candidates, engine, options, output, person, settings, summary, target,
+    background, candidates, engine, options, output, person, settings, summary, table, target,
 };
 use crate::domain::id::RunId;
 use crate::domain::model::{PRICES_OF, estimated_tokens, input_cost};
@@ -30,8 +29,9 @@ use crate::domain::sealed_terms::mode;
 use crate::domain::settings::{AnswererKind, MaxProcs, Settings};
 use crate::domain::time::format_duration;
 use crate::domain::tool_call::printable;
+use crate::domain::turn_options::TurnOptions;
 use crate::engine::Engine;
-use crate::language::manifest::{FILE, Manifest, ON_BUDGET, ON_LIMIT};
+use crate::language::manifest::{FILE, Manifest};
 use crate::process::child::cgroup::{RunGroups, prepare_moves};
 use crate::process::child::orphans;
 use crate::process::command::EnvironmentMarker;
@@ -59,8 +59,7 @@ pub fn run(args: &RunArgs) -> Result<CliExitCode, Error> {
             supervise_here(&args.options, &root, prepared)
         }
         RunTarget::Run(id) => {
-            let access = RunAccess::of(&args.dir, &root)?;
-            resume_target(&args.new_run, &args.options, (&root, &access), &id)
+            resume_target(&args.new_run, &args.options, &RunAccess::of(&args.dir, &root)?, &id)
         }
     }
 }
@@ -84,7 +83,7 @@ pub fn resume(args: &ResumeArgs) -> Result<CliExitCode, Error> {
     let named = NamedRunArgs { run: run.transpose()?, last: args.last };
     let id = settings::chosen(&named, &root)?;
     let access = RunAccess::of(&args.dir, &root)?;
-    resume_target(&NewRunArgs::default(), &args.options, (&root, &access), &id)
+    resume_target(&NewRunArgs::default(), &args.options, &access, &id)
 }
 
 /// Creates a run from a workflow and the options.
@@ -107,9 +106,10 @@ pub(super) fn create(
 fn resume_target(
     new_run: &NewRunArgs,
     options: &RunOptions,
-    (root, access): (&RunsRoot, &RunAccess<'_>),
+    access: &RunAccess<'_>,
     id: &RunId,
 ) -> Result<CliExitCode, Error> {
+    let root = access.root;
     person::must_resume(root, id)?;
     let OpenedRun { store, mut recovered, held } = access.open(id)?;
     let settings = settings::for_resume(new_run, options, recovered.run.settings.clone())?;
@@ -132,13 +132,10 @@ fn resume_target(
         }
         let closing = summary::closing(&recovered.run, ClosingPlace::Alone);
         let failed = recovered.run.status == RunStatus::Failed;
-        let is_said = closing.contains("raymond retry");
-        let advice = if failed && !is_said {
-            format!("; `raymond retry {id}` retries it")
-        } else {
-            String::new()
-        };
-        let text = format!("nothing to do: {closing}{advice}");
+        let mut text = format!("nothing to do: {closing}");
+        if failed && !closing.contains("raymond retry") {
+            let _ = write!(text, "; `raymond retry {id}` retries it");
+        }
         output::tell(&candidates::with_dir(&text, root, id));
         if let Some(refused) = summary::refused_tools(&recovered.run) {
             output::tell(&refused);
@@ -146,7 +143,7 @@ fn resume_target(
         return Ok(CliExitCode::of(&recovered.run));
     }
     let opened = OpenedRun { store, recovered, held };
-    let prepared = prepared_to_resume(options, (root, access), &settings, opened)?;
+    let prepared = prepared_to_resume(options, access, &settings, opened)?;
     supervise_here(options, root, prepared)
 }
 
@@ -156,7 +153,7 @@ fn resume_target(
 /// [`Error`] if it cannot be resumed.
 pub(super) fn prepared_to_resume(
     options: &RunOptions,
-    (root, access): (&RunsRoot, &RunAccess<'_>),
+    access: &RunAccess<'_>,
     settings: &Settings,
     opened: OpenedRun,
 ) -> Result<PreparedRun, Error> {
@@ -165,20 +162,15 @@ pub(super) fn prepared_to_resume(
     prepare_processes(settings);
     let (id, retry) = (&recovered.run.workflow_id.clone(), recovered.retry.clone());
     let facts = engine::with_facts(opened.held.as_ref().map(|claimed| &claimed.held().engine))?;
-    let mut taken = Some(opened);
+    let mut already_opened = Some(opened);
     confirmed(options, |starter| {
-        let opened = if let Some(taken) = taken.take() {
-            taken
-        } else {
-            let mut opened = access.open(id)?;
-            opened.recovered.retry.clone_from(&retry);
-            opened
-        };
-        let OpenedRun { store, recovered, held } = opened;
+        let opened = already_opened.take().map_or_else(|| access.open(id), Ok)?;
+        let OpenedRun { store, mut recovered, held } = opened;
+        recovered.retry.clone_from(&retry);
         let mut graphs = graph_setup(facts.clone());
         graphs.migrate = options.answers.migrate;
         let mut prepared =
-            runtime::resume(store, recovered, settings.clone(), graphs, root, starter)?;
+            runtime::resume(store, recovered, settings.clone(), graphs, access.root, starter)?;
         if let Some(claimed) = &held {
             claimed.share_terms(settings)?;
         }
@@ -208,11 +200,7 @@ fn prepare_processes(settings: &Settings) {
 fn sweep(root: &RunsRoot, id: &RunId) -> Result<(), Error> {
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build();
-    let runtime = runtime.map_err(|error| Error::Io {
-        doing: "look for processes of",
-        path: PathBuf::from(root.run(id).path()),
-        error,
-    })?;
+    let runtime = runtime.map_err(Error::io("look for processes of", root.run(id).path()))?;
     runtime.block_on(async {
         orphans::sweep(&marker, |_| true).await;
         RunGroups::of(&marker, &root.run(id).steps()).end_all_but(&[]).await;
@@ -430,20 +418,22 @@ pub(super) fn dry_run(args: &RunArgs, root: &RunsRoot) -> Result<CliExitCode, Er
 }
 
 /// The least that the first turn costs, as far as the prices are known.
+#[derive(Serialize)]
 struct LeastCost {
     model: String,
-    tokens: u64,
+    estimated_tokens: u64,
     /// The cost; `None` for a model that the table does not know.
-    cost: Option<Usd>,
+    at_least_usd: Option<Usd>,
+    prices_of: &'static str,
 }
 
 fn least_cost(plan: &StartPlan) -> Option<LeastCost> {
     let is_asked = plan.settings.answerer.calls_model() && plan.settings.replayed_part().is_none();
     let prompt = plan.prompt.as_ref().filter(|_| is_asked)?;
-    let tokens = estimated_tokens(&prompt.text);
+    let estimated_tokens = estimated_tokens(&prompt.text);
     let (model, _) = model_of(plan, None);
-    let cost = input_cost(&model, tokens);
-    Some(LeastCost { model, tokens, cost })
+    let at_least_usd = input_cost(&model, estimated_tokens);
+    Some(LeastCost { model, estimated_tokens, at_least_usd, prices_of: PRICES_OF })
 }
 
 fn as_text(plan: &StartPlan, rows: &[SettingRow]) -> String {
@@ -472,7 +462,7 @@ fn as_text(plan: &StartPlan, rows: &[SettingRow]) -> String {
         .iter()
         .map(|row| vec![format!("  {}", row.name), row.value.clone(), row.origin.clone()])
         .collect();
-    text.push_str(&output::table(&cells));
+    text.push_str(&table::text(&cells));
     text.push_str("\ntrust\n");
     text.push_str(match (plan.trust.is_needed, plan.trust.is_given) {
         (false, _) => "  none is needed\n",
@@ -487,7 +477,7 @@ fn as_text(plan: &StartPlan, rows: &[SettingRow]) -> String {
         let model = state.model.as_ref().map(ToString::to_string);
         vec![format!("  {}", state.name), state.kind.to_owned(), model.unwrap_or_default()]
     };
-    text.push_str(&output::table(&plan.states.iter().map(state).collect::<Vec<_>>()));
+    text.push_str(&table::text(&plan.states.iter().map(state).collect::<Vec<_>>()));
     let _ = write!(text, "\ncost\n  {}\n", cost_sentence(plan));
     text
 }
@@ -496,13 +486,14 @@ fn cost_sentence(plan: &StartPlan) -> String {
     if plan.settings.replayed_part().is_some() {
         return "nothing for the turns that the cassette answers; the cost of the other turns is not known in advance".to_owned();
     }
-    let Some(LeastCost { model, tokens, cost }) = least_cost(plan) else {
-        return plan.settings.answerer.note_on_costs().map_or_else(
-            || "not known before the first prompt is".to_owned(),
-            |_| "nothing: no model is called".to_owned(),
-        );
+    let Some(LeastCost { model, estimated_tokens: tokens, at_least_usd, .. }) = least_cost(plan)
+    else {
+        return match plan.settings.answerer.note_on_costs() {
+            Some(_) => "nothing: no model is called".to_owned(),
+            None => "not known before the first prompt is".to_owned(),
+        };
     };
-    match cost {
+    match at_least_usd {
         Some(cost) => format!(
             "at least {cost}: about {tokens} input tokens of the first prompt with {model}, by the prices of {PRICES_OF}; the system prompt, tools, answers and all further turns cost extra"
         ),
@@ -543,14 +534,6 @@ fn as_json(plan: &StartPlan, rows: &[SettingRow]) -> Value {
         })
     });
     let refusal = |error: &runtime::Error| json!({ "message": error.to_string(), "exit_code": super::exit::of_runtime(error).code() });
-    let cost = least_cost(plan).map(|least| {
-        json!({
-            "model": least.model,
-            "estimated_tokens": least.tokens,
-            "at_least_usd": least.cost,
-            "prices_of": PRICES_OF,
-        })
-    });
     json!({
         "first": plan.first,
         "asks": plan.asks,
@@ -565,7 +548,7 @@ fn as_json(plan: &StartPlan, rows: &[SettingRow]) -> Value {
         "settings": rows,
         "trust": plan.trust,
         "states": plan.states,
-        "cost": cost,
+        "cost": least_cost(plan),
         "warnings": plan.warnings,
         "refusals": plan.refusals.iter().map(refusal).collect::<Vec<_>>(),
     })
@@ -632,8 +615,7 @@ fn rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<SettingRow
     let mut rows = vec![SettingRow { name: "model", value, origin }];
     rows.extend(permission_rows(args, manifest, plan));
     let budget = settings.budget_usd.map_or("none".to_owned(), |budget| budget.to_string());
-    let (on_budget, on_limit) =
-        (named(&ON_BUDGET, settings.on_budget), named(&ON_LIMIT, settings.on_limit));
+    let (on_budget, on_limit) = (word(settings.on_budget), word(settings.on_limit));
     rows.extend([
         row("budget", budget, options.budget.is_some(), settings.budget_usd.is_some()),
         row("on_budget", on_budget, options.on_budget.is_some(), manifest.on_budget.is_some()),
@@ -648,8 +630,8 @@ fn rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<SettingRow
 fn permission_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<SettingRow> {
     let (consent, settings) = (&args.options.consent, &plan.settings);
     let state = plan.prompt.as_ref().map(|prompt| &prompt.options);
-    let own_mode = state.and_then(|options| options.permission_mode);
-    let (value, of_mode) = if let Some(mode) = own_mode {
+    let mode_of_state = state.and_then(|options| options.permission_mode);
+    let (value, of_mode) = if let Some(mode) = mode_of_state {
         (mode.name().to_owned(), plan.first.name.clone())
     } else {
         let option = match settings.permission {
@@ -662,24 +644,16 @@ fn permission_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec
         (mode(&settings.permission).to_owned(), origin)
     };
     let mut rows = vec![SettingRow { name: "permission mode", value, origin: of_mode }];
-    let mut tools = |name, own: Option<&Vec<String>>, general: Option<&Vec<String>>| {
-        let origin = if own.is_some() { plan.first.name.clone() } else { FILE.to_owned() };
-        if let Some(listed) = own.or(general) {
+    let mut tools = |name, listed: fn(&TurnOptions) -> Option<&Vec<String>>| {
+        let of_state = state.and_then(listed);
+        let origin = if of_state.is_some() { plan.first.name.clone() } else { FILE.to_owned() };
+        if let Some(listed) = of_state.or_else(|| listed(&settings.options)) {
             rows.push(SettingRow { name, value: listed.join(", "), origin });
         }
     };
-    let general = &settings.options;
-    tools("tools", state.and_then(|own| own.tools.as_ref()), general.tools.as_ref());
-    tools(
-        "allowed tools",
-        state.and_then(|own| own.allowed_tools.as_ref()),
-        general.allowed_tools.as_ref(),
-    );
-    tools(
-        "disallowed tools",
-        state.and_then(|own| own.disallowed_tools.as_ref()),
-        general.disallowed_tools.as_ref(),
-    );
+    tools("tools", |options| options.tools.as_ref());
+    tools("allowed tools", |options| options.allowed_tools.as_ref());
+    tools("disallowed tools", |options| options.disallowed_tools.as_ref());
     if !settings.consent.every_state.is_empty() {
         rows.push(SettingRow {
             name: "tools allowed in every state",
@@ -725,9 +699,7 @@ fn supervision_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Ve
         format_duration(policy.backoff_min_ms),
         format_duration(policy.backoff_max_ms)
     );
-    let word = |value: serde_json::Value| value.as_str().unwrap_or_default().to_owned();
-    let (restart, on_exhausted) =
-        (word(serde_json::json!(policy.restart)), word(serde_json::json!(policy.on_exhausted)));
+    let (restart, on_exhausted) = (word(policy.restart), word(policy.on_exhausted));
     let timeout = format_duration(policy.timeout_ms);
     let idle = format_duration(policy.idle_timeout_ms);
     vec![
@@ -740,7 +712,7 @@ fn supervision_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Ve
     ]
 }
 
-fn named<T: PartialEq + Copy>(names: &[(&'static str, T)], value: T) -> String {
-    let name = names.iter().find(|(_, known)| *known == value);
-    name.map_or_else(String::new, |(name, _)| (*name).to_owned())
+/// Returns the name of a value that is given by its name.
+fn word(value: impl Serialize) -> String {
+    json!(value).as_str().unwrap_or_default().to_owned()
 }

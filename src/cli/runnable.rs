@@ -9,9 +9,9 @@ use crate::domain::tool_call::flat;
 use crate::language::graph;
 use crate::language::graph::profile::GraphProfile;
 use crate::language::graph::vocabulary::GraphVocabulary;
-use crate::language::program;
 use crate::language::prompt::document;
 use crate::language::source::WorkflowSource as _;
+use crate::language::{manifest, program};
 use crate::plugin::styled::TextTone;
 use crate::runtime::Workflow;
 use crate::store::dataspace::Dataspace;
@@ -73,11 +73,12 @@ fn all(folder: &Path, root: &RunsRoot) -> Vec<Runnable> {
 }
 
 /// The files with which a workflow begins.
-pub(super) const FIRST_STATES: [&str; 3] = ["START.md", "workflow.yaml", "workflow.lisp"];
+pub(super) const FIRST_STATES: [&str; 3] =
+    [manifest::FIRST_STATE, manifest::GRAPH, manifest::PROGRAM];
 
 /// Returns whether a folder is a workflow.
 pub(super) fn is_workflow(folder: &Path) -> bool {
-    FIRST_STATES.iter().chain(&["raymond.yaml"]).any(|name| folder.join(name).is_file())
+    FIRST_STATES.iter().chain(&[manifest::FILE]).any(|name| folder.join(name).is_file())
 }
 
 /// Returns the workflow at a path, if it is one.

@@ -24,6 +24,7 @@ use crate::domain::widening::without_granted_rules;
 use crate::language::graph::answers::{ListedAnswer, read};
 use crate::language::hint::closest_slip;
 use crate::language::turn_options::model_hint;
+use crate::plugin::sentence::first_and_more;
 use crate::runtime::check::has_gateway;
 use crate::runtime::sharing::{ClaimedRun, RunEngine, take_over};
 use crate::runtime::{RunRequest, Workflow, directories, directory, replace_own, settings_of};
@@ -61,7 +62,7 @@ pub fn new(args: &RunArgs, workflow: &Workflow) -> Result<Settings, Error> {
     (settings.answerer, settings.cassette) = answerer(new_run)?;
     overlay(&args.options, &mut settings);
     add(&args.options.answers, &mut settings)?;
-    refuse_own(&args.options)?;
+    refuse_reserved(&args.options)?;
     warn_of_names(&args.options, settings.answerer);
     let file = new_run.input.as_ref().map(|text| text.trim_start_matches('@'));
     if let Some(file) = file.filter(|file| Path::new(file).is_file()) {
@@ -162,7 +163,7 @@ pub fn for_resume(
     }
     overlay(options, &mut settings);
     add(&options.answers, &mut settings)?;
-    refuse_own(options)?;
+    refuse_reserved(options)?;
     warn_of_names(options, settings.answerer);
     Ok(settings)
 }
@@ -220,33 +221,15 @@ const CLAUDE_OPTIONS: &str = "add-dir agent agent-color agent-id agent-name agen
     settings strict-mcp-config system-prompt system-prompt-file system-prompt-snapshot tools verbose worktree";
 
 /// The arguments of Claude Code that only raymond sets: another value would break every turn.
-const RESERVED_ARGUMENTS: [&str; 13] = [
-    "-p",
-    "--print",
-    "-c",
-    "--continue",
-    "-r",
-    "--resume",
-    "--fork-session",
-    "--input-format",
-    "--output-format",
-    "--replay-user-messages",
-    "--resume-session-at",
-    "--session-id",
-    "--no-session-persistence",
-];
+const RESERVED_ARGUMENTS: &str = "-p --print -c --continue -r --resume --fork-session --input-format --output-format \
+    --replay-user-messages --resume-session-at --session-id --no-session-persistence";
 
-fn refuse_own(options: &RunOptions) -> Result<(), Error> {
-    let name = |argument: &String| argument.split('=').next().unwrap_or_default().to_owned();
-    match options
-        .claude_args
-        .iter()
-        .map(name)
-        .find(|name| RESERVED_ARGUMENTS.contains(&name.as_str()))
-    {
+fn refuse_reserved(options: &RunOptions) -> Result<(), Error> {
+    let mut names = options.claude_args.iter().filter_map(|argument| argument.split('=').next());
+    match names.find(|name| RESERVED_ARGUMENTS.split(' ').any(|reserved| reserved == *name)) {
         None => Ok(()),
-        Some(own) => Err(Error::Usage(format!(
-            "{own} is set by raymond for each turn; leave it out after --"
+        Some(name) => Err(Error::Usage(format!(
+            "{name} is set by raymond for each turn; leave it out after --"
         ))),
     }
 }
@@ -365,11 +348,7 @@ pub fn agent_and_node(name: &str) -> Option<(AgentId, &str)> {
 }
 
 fn listed(path: &Path) -> Result<Vec<ListedAnswer>, Error> {
-    let text = plain_file::text(path).map_err(|error| Error::Io {
-        doing: "read the answers in",
-        path: path.to_owned(),
-        error,
-    })?;
+    let text = plain_file::text(path).map_err(Error::io("read the answers in", path))?;
     read(&path.display().to_string(), &text).map_err(Error::Answers)
 }
 
@@ -442,13 +421,9 @@ pub(super) fn no_runs(root: &RunsRoot) -> Error {
 }
 
 fn ambiguous(beginning: &RunId, candidates: &[RunId]) -> String {
-    let shown: Vec<&str> = candidates.iter().take(MAX_CANDIDATES).map(RunId::as_str).collect();
-    let more = match candidates.len().saturating_sub(MAX_CANDIDATES) {
-        0 => String::new(),
-        more => format!(" and {more} more"),
-    };
+    let shown = first_and_more(candidates, MAX_CANDIDATES, RunId::to_string);
     format!(
-        "{} runs begin with {beginning}: {}{more}; write more of the id",
+        "{} runs begin with {beginning}: {}; write more of the id",
         candidates.len(),
         shown.join(", ")
     )
@@ -459,7 +434,7 @@ fn ask(root: &RunsRoot, runs: &[(RunId, Timestamp)]) -> Result<RunId, Error> {
     let shown = &runs[..runs.len().min(MAX_CHOICES)];
     let now = now();
     let row = |(number, (id, started)): (usize, &(RunId, Timestamp))| {
-        let age = table::text(now.since(*started));
+        let age = table::span(now.since(*started));
         vec![format!("{:>2}", number + 1), id.to_string(), list::word_of(root, id).to_owned(), age]
     };
     let rows: Vec<Vec<String>> = shown.iter().enumerate().map(row).collect();
@@ -467,10 +442,9 @@ fn ask(root: &RunsRoot, runs: &[(RunId, Timestamp)]) -> Result<RunId, Error> {
         1 => "which run? 1, or an id (empty: none):".to_owned(),
         count => format!("which run? 1-{count}, or an id (empty: none):"),
     };
-    output::tell_lines(&format!("{}{question}", output::table(&rows)));
+    output::tell_lines(&format!("{}{question}", table::text(&rows)));
     let mut line = String::new();
-    let read = stdin().read_line(&mut line);
-    read.map_err(|error| Error::Io { doing: "read the choice from", path: "stdin".into(), error })?;
+    stdin().read_line(&mut line).map_err(Error::io("read the choice from", "stdin"))?;
     let answer = line.trim();
     if answer.is_empty() {
         return Err(Error::Usage("no run was chosen".to_owned()));
@@ -488,7 +462,7 @@ fn ask(root: &RunsRoot, runs: &[(RunId, Timestamp)]) -> Result<RunId, Error> {
 /// The place that a run is opened from.
 #[derive(Debug)]
 pub(super) struct RunAccess<'a> {
-    root: &'a RunsRoot,
+    pub(super) root: &'a RunsRoot,
     /// The engine, and the state with the key that proves the copy.
     engine: Option<(RunEngine, UserState)>,
 }
@@ -573,7 +547,7 @@ mod run_choice_tests {
         let many: Vec<RunId> = (0..12).map(|number| run(format!("t{number}"))).collect();
         assert_eq!(
             ambiguous(&run("t".into()), &many),
-            "12 runs begin with t: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 2 more; write more of the id"
+            "12 runs begin with t: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9, and 2 more; write more of the id"
         );
     }
 }

@@ -162,14 +162,9 @@ impl AgentDetails<'_> {
             return Ok(Some(texts));
         }
         let steps = self.dir.steps();
-        let prompt_and_reply = TurnTranscript::find(&steps, &turn.id.stem())
-            .map(TurnTranscript::prompt_and_reply)
-            .transpose();
-        prompt_and_reply.map_err(|error| Error::Io {
-            doing: "read the files in",
-            path: steps,
-            error,
-        })
+        let transcript = TurnTranscript::find(&steps, &turn.id.stem());
+        let texts = transcript.map(TurnTranscript::prompt_and_reply).transpose();
+        texts.map_err(Error::io("read the files in", &steps))
     }
 
     fn head(&self) -> String {

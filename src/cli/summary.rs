@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::IsTerminal;
 
 use super::agent_table::AgentTable;
-use super::output;
+use super::{output, table};
 use crate::domain::agent::{Agent, AgentWait, StepStage};
 use crate::domain::agent_status::AgentStatus;
 use crate::domain::event::Event;
@@ -45,7 +45,7 @@ pub fn results(run: &Run, verbosity: Verbosity, times: impl FnOnce() -> TurnTime
         Verbosity::Normal => {
             let id = &run.workflow_id;
             let hint = format!("one line per agent: raymond tree {id} --all\n");
-            table(run, &times()) + &hint + &first().unwrap_or_default()
+            states_table(run, &times()) + &hint + &first().unwrap_or_default()
         }
     }
 }
@@ -258,7 +258,7 @@ impl<'run> StateSummary<'run> {
 }
 
 /// Returns a table with a line for each state.
-fn table(run: &Run, times: &TurnTimes) -> String {
+fn states_table(run: &Run, times: &TurnTimes) -> String {
     let mut states: BTreeMap<Option<StateName>, StateSummary<'_>> = BTreeMap::new();
     for agent in &run.finished {
         let state = states.entry(agent.began()).or_default();
@@ -284,7 +284,7 @@ fn table(run: &Run, times: &TurnTimes) -> String {
         rows.push(row);
     }
     let last = rows[0].len() - 1;
-    output::table(&output::right_align(rows, last))
+    table::text(&table::right_align(rows, last))
 }
 
 /// Returns a time, with a tenth of a second if it is short.
@@ -345,7 +345,7 @@ mod by_state_tests {
         scene.take("main.1", result("done"));
         let failed = Event::AgentFailed(scene.end_badly("main.2"));
         scene.happens(failed);
-        let text = table(&scene.run, &times);
+        let text = states_table(&scene.run, &times);
         let lines: Vec<&str> = text.lines().collect();
         assert_eq!(lines.len(), 3, "{text}");
         assert_eq!(

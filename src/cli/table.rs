@@ -38,6 +38,36 @@ impl From<String> for TableCell {
     }
 }
 
+/// Returns the lines of a table with the titles of its columns; none without rows.
+pub(super) fn with_head(
+    head: &[&str],
+    rows: impl IntoIterator<Item = Vec<TableCell>>,
+) -> Vec<StyledLine> {
+    let titles = head.iter().map(|title| TableCell::of(TextTone::Faint, title)).collect();
+    let rows: Vec<Vec<TableCell>> = std::iter::once(titles).chain(rows).collect();
+    if rows.len() > 1 { lines(&rows) } else { Vec::new() }
+}
+
+/// Returns a table without tones.
+pub(super) fn text(rows: &[Vec<String>]) -> String {
+    let cells = |row: &Vec<String>| row.iter().cloned().map(TableCell::from).collect();
+    let rows: Vec<Vec<TableCell>> = rows.iter().map(cells).collect();
+    lines(&rows).iter().map(|line| line.text().trim_end().to_owned() + "\n").collect()
+}
+
+/// Pads the cells of the columns after the first and before `end`, so that they align at the right.
+pub(super) fn right_align(mut rows: Vec<Vec<String>>, end: usize) -> Vec<Vec<String>> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    for column in 1..columns.min(end) {
+        let cells = || rows.iter().filter_map(|row| row.get(column));
+        let width = cells().map(|cell| cell.chars().count()).max().unwrap_or(0);
+        for cell in rows.iter_mut().filter_map(|row| row.get_mut(column)) {
+            *cell = format!("{cell:>width$}");
+        }
+    }
+    rows
+}
+
 /// Returns the lines of a table.
 pub(super) fn lines(rows: &[Vec<TableCell>]) -> Vec<StyledLine> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
@@ -101,7 +131,7 @@ const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
 
 /// Returns a span of milliseconds in its largest whole unit, rounded down.
-pub(super) fn text(millis: u64) -> String {
+pub(super) fn span(millis: u64) -> String {
     match millis {
         0..MINUTE => format!("{}s", millis / SECOND),
         MINUTE..HOUR => format!("{}m", millis / MINUTE),
@@ -166,7 +196,7 @@ mod age_tests {
 
     #[test]
     fn age_is_shown_in_its_largest_whole_unit() {
-        let texts = [0, 59 * SECOND, 3 * MINUTE + 1, 2 * HOUR, 47 * HOUR, 400 * DAY].map(text);
+        let texts = [0, 59 * SECOND, 3 * MINUTE + 1, 2 * HOUR, 47 * HOUR, 400 * DAY].map(span);
         assert_eq!(texts, ["0s", "59s", "3m", "2h", "1d", "400d"]);
         let spans = [0, 450, 9_999, 59 * SECOND, 185 * SECOND, 2 * HOUR + MINUTE, 25 * HOUR];
         let spans = spans.map(took);

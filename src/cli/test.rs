@@ -18,6 +18,7 @@ use self::case_run::run_case;
 use self::discovery::LoadedCase;
 use self::report::WorkflowCoverage;
 use super::args::workflows::TestArgs;
+use super::background::own_program;
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::output;
@@ -44,14 +45,9 @@ struct TestSession {
 
 impl TestSession {
     fn begin(args: &TestArgs) -> Result<Rc<Self>, Error> {
-        let program = std::env::current_exe().map_err(|error| Error::Io {
-            doing: "find the program of",
-            path: "this process".into(),
-            error,
-        })?;
         let jobs = args.jobs.map_or_else(host::cores, usize::from);
         Ok(Rc::new(Self {
-            program,
+            program: own_program()?,
             dir: CasesDir::create()?,
             permits: Semaphore::new(jobs),
             stop: watch::Sender::new(StopLevel::None),

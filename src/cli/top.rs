@@ -219,7 +219,7 @@ impl TopApp {
 }
 
 fn failed(error: std::io::Error) -> Error {
-    Error::Io { doing: "draw on", path: "the terminal".into(), error }
+    Error::io("draw on", "the terminal")(error)
 }
 
 // The choice of a run when none is named: the newest locked one, or else the newest.

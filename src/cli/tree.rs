@@ -9,7 +9,6 @@ use crate::cli::hosts;
 use crate::domain::restart::AgentFailures;
 use crate::domain::tree::{AgentNode, AgentTree, TreeMember, TreeRow};
 use crate::domain::views::{RunTree, TreeAgentRow};
-use crate::plugin::styled::{StyledLine, TextTone};
 use crate::store::view::{RunView, load_view};
 
 /// The deepest indentation of a row, in levels.
@@ -28,12 +27,10 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     if args.one.json {
         return output::print_json(&document(&view, &table));
     }
-    let head = ["agent", "state", "step", "cost", "total", ""];
-    let head = head.map(|title| TableCell::of(TextTone::Faint, title)).to_vec();
     let rows = table.rows(args.all);
-    let cells: Vec<Vec<TableCell>> = rows.iter().map(|row| as_row(&table, row)).collect();
-    let mut lines: Vec<StyledLine> = status::headline(&root, &view);
-    lines.extend(table::lines(&[vec![head], cells].concat()));
+    let mut lines = status::headline(&root, &view);
+    let head = ["agent", "state", "step", "cost", "total", ""];
+    lines.extend(table::with_head(&head, rows.iter().map(|row| as_row(&table, row))));
     lines.extend(table::plain(&AgentTable::hint(&rows, &view.run.workflow_id)));
     table::print(lines)?;
     output::print(&arrived::arrived(&root, &view)?)?;

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde_json::json;
 
 use super::exit::{CliExitCode, Error};
-use super::output;
+use super::{output, table};
 use crate::cli::args::hosts::TrustArgs;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::runtime::checked_workflow::CapturedWorkflow;
@@ -111,5 +111,5 @@ fn list(state: &UserState, json: bool) -> Result<CliExitCode, Error> {
     let row = |one: &TrustedFolder| {
         vec![one.folder.clone(), one.at.to_string(), one.origin.meaning().to_owned()]
     };
-    output::print(&output::table(&folders.iter().map(row).collect::<Vec<_>>()))
+    output::print(&table::text(&folders.iter().map(row).collect::<Vec<_>>()))
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use super::exit::{CliExitCode, Error};
-use super::{output, settings};
+use super::{output, settings, table};
 use crate::cli::args::readers::WorktreesArgs;
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::run::Run;
@@ -58,11 +58,7 @@ pub fn left(root: &RunsRoot, run: &Run) -> Option<String> {
 /// Returns a runtime for the processes of git.
 pub(super) fn git_runtime(root: &RunsRoot, id: &RunId) -> Result<tokio::runtime::Runtime, Error> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    runtime.map_err(|error| Error::Io {
-        doing: "look at the worktrees of",
-        path: PathBuf::from(root.run(id).path()),
-        error,
-    })
+    runtime.map_err(Error::io("look at the worktrees of", root.run(id).path()))
 }
 
 /// The worktrees of a run.
@@ -170,7 +166,7 @@ impl RunWorktrees<'_> {
         let head = ["agent", "", "branch", "ahead", "uncommitted", "merged", "directory"];
         let mut rows = vec![head.map(str::to_owned).to_vec()];
         rows.extend(trees.iter().map(|(record, seen)| self.row(record, seen)));
-        output::print(&output::table(&rows))?;
+        output::print(&table::text(&rows))?;
         for (record, seen) in &trees {
             if let Err(why) = seen {
                 output::warn(&format!("{}: {why}", record.agent));

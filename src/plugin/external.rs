@@ -29,7 +29,6 @@ use crate::domain::protocol::{
 };
 use crate::domain::restart::next_restart;
 use crate::domain::settings::PlugIn;
-use crate::domain::supervision::RestartPolicy;
 use crate::domain::time::{Timestamp, format_duration};
 use crate::plugin::external::pipe::{PluginLineError, PluginLineErrorKind, WarnOnce, listen, read};
 
@@ -441,11 +440,7 @@ impl ExternalPlugin {
         }
         self.state = PluginStatus::Down;
         let supervision = self.plugin.supervision();
-        let restart = match (supervision.restart, end.well) {
-            (RestartPolicy::Temporary, _) | (RestartPolicy::Transient, true) => false,
-            (RestartPolicy::Transient, false) | (RestartPolicy::Permanent, _) => true,
-        };
-        if !restart {
+        if !supervision.restart.restarts_after(!end.well) {
             return self.be_gone(&end.how, ctx);
         }
         let at = now();

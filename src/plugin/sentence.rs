@@ -163,12 +163,17 @@ const MAX_NAMED_AGENTS: usize = 8;
 
 /// Returns which agents are retried.
 fn retried(agents: &[RetriedAgent]) -> String {
-    let mut names: Vec<String> =
-        agents.iter().take(MAX_NAMED_AGENTS).map(|one| one.agent.to_string()).collect();
-    let more = agents.len().saturating_sub(MAX_NAMED_AGENTS);
-    names.extend((more > 0).then(|| format!("{more} more")));
+    let names = first_and_more(agents, MAX_NAMED_AGENTS, |retried| retried.agent.to_string());
     let verb = if agents.len() == 1 { "continues" } else { "continue" };
     format!("retried: {} {verb}", names.join(", "))
+}
+
+/// Returns the words for the first of some things, and the number of the others as the last one.
+pub fn first_and_more<T>(all: &[T], most: usize, word: impl Fn(&T) -> String) -> Vec<String> {
+    let mut words: Vec<String> = all.iter().take(most).map(word).collect();
+    let more = all.len().saturating_sub(most);
+    words.extend((more > 0).then(|| format!("and {more} more")));
+    words
 }
 
 /// Returns which run has started this one, if no person has.
@@ -459,10 +464,7 @@ fn program_sentence(record: &Record) -> String {
         }
         Event::FactsSeen { changes } => {
             const MAX_SHOWN_FACTS: usize = 4;
-            let shown: Vec<String> = changes.iter().take(MAX_SHOWN_FACTS).map(seen).collect();
-            let more = changes.len().saturating_sub(MAX_SHOWN_FACTS);
-            let more = if more > 0 { format!(", and {more} more") } else { String::new() };
-            format!("seen: {}{more}", shown.join(", "))
+            format!("seen: {}", first_and_more(changes, MAX_SHOWN_FACTS, seen).join(", "))
         }
         _ => String::new(),
     }
@@ -498,14 +500,10 @@ fn waits_for(awaiting: Option<&str>) -> String {
 fn commands(all: &[BodyCommand], step: u64) -> Option<String> {
     const MAX_SHOWN_COMMANDS: usize = 4;
     let new: Vec<&BodyCommand> = all.iter().filter(|one| one.id.step == step).collect();
-    let shown = new.iter().take(MAX_SHOWN_COMMANDS);
-    let shown: Vec<String> =
-        shown.map(|one| format!("`{}`", one_line(&one.command.command))).collect();
-    match new.len().saturating_sub(MAX_SHOWN_COMMANDS) {
-        0 if new.is_empty() => None,
-        0 => Some(format!(": runs {}", shown.join(", "))),
-        more => Some(format!(": runs {}, and {more} more", shown.join(", "))),
-    }
+    let shown = first_and_more(&new, MAX_SHOWN_COMMANDS, |body| {
+        format!("`{}`", one_line(&body.command.command))
+    });
+    (!new.is_empty()).then(|| format!(": runs {}", shown.join(", ")))
 }
 
 fn seen(change: &FactChange) -> String {

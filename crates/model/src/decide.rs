@@ -22,7 +22,6 @@ use super::policy::{AcceptedTransition, TransitionPolicy};
 use super::question::Question;
 use super::restart::{RestartDecision, restart};
 use super::run::Run;
-use super::supervision::RestartPolicy;
 use super::time::Timestamp;
 use super::transition::Transition;
 use super::turn::{FailureCause, TurnFailure, TurnId};
@@ -222,7 +221,7 @@ fn step_finished(
     }
     let ends = matches!(accepted.transition, Transition::Result { .. }) && agent.stack.is_empty();
     let supervision = run.supervision_of(agent);
-    let (restart_at, exhausted) = if ends && supervision.restart == RestartPolicy::Permanent {
+    let (restart_at, exhausted) = if ends && supervision.restart.restarts_after(false) {
         match restart(agent, restart_context(run, &supervision, &chosen)) {
             RestartDecision::Exhausted { reason, then } => (Some(chosen.now), Some((reason, then))),
             RestartDecision::Retry { not_before, .. } => {

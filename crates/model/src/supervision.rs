@@ -28,6 +28,15 @@ impl RestartPolicy {
         ("transient", Self::Transient),
         ("temporary", Self::Temporary),
     ];
+
+    /// Returns whether an end is followed by a restart.
+    pub fn restarts_after(self, is_failure: bool) -> bool {
+        match self {
+            Self::Permanent => true,
+            Self::Transient => is_failure,
+            Self::Temporary => false,
+        }
+    }
 }
 
 /// The fate of an agent that has used up its restarts.

@@ -28,11 +28,7 @@ impl AgentDetails<'_> {
             return Ok(Some(output));
         }
         let steps = self.dir.steps();
-        script_output(&steps, &turn.id.stem()).map_err(|error| Error::Io {
-            doing: "read the files in",
-            path: steps,
-            error,
-        })
+        script_output(&steps, &turn.id.stem()).map_err(Error::io("read the files in", &steps))
     }
 
     /// Writes the output of a script, or of the commands whose outcomes the turn took in; returns whether something was

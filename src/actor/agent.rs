@@ -1,4 +1,4 @@
-//! The actor of one live agent: it takes the next turn and reports its outcome.
+//! The actor of one live agent: it takes the next turn, judges its reply and reports the outcome.
 //!
 //! All its data is in the persisted state, so a new actor can replace it at any time.
 
@@ -11,13 +11,14 @@ use actix::{
 };
 use uuid::Uuid;
 
-use super::context::RunContext;
-use super::observer::{AgentDown, DispatchTurn, TerminateAgent, TurnReported};
+use super::context::{RunContext, contained};
+use super::exchange::{NotReady, WorkExchange};
+use super::observer::{
+    AgentDown, CancelConsult, DiscardTurn, DispatchTurn, TakeTransition, TaskDone, TerminateAgent,
+    TurnEnded, TurnReported, consult,
+};
 use super::process::TurnActor;
-use crate::actor::exchange::{NotReady, fetched, made, pushed};
-use crate::actor::observer::{CancelConsult, TakeTransition, TurnEnded, TurnReplied, consult};
-use crate::actor::runner::{ActivityExecutor, LookupOutcome};
-use crate::domain::activity::Activity;
+use super::runner::{ActivityExecutor, LookupOutcome};
 use crate::domain::agent::AgentOptions;
 use crate::domain::consult::{
     ConsultVerdict, Consultation, PluginVerdict, SpendingTotals, TransitionQuery, TurnStartQuery,
@@ -26,21 +27,21 @@ use crate::domain::consult::{
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::host::Home;
 use crate::domain::id::{AgentId, Folder, SessionId};
-use crate::domain::operation::RecoveryClass;
-use crate::domain::policy::{ProtocolViolation, TransitionPolicy};
+use crate::domain::policy::ProtocolViolation;
 use crate::domain::session::SessionKeeping;
 use crate::domain::settings::{ChildSpec, ForkGroup};
-use crate::domain::transition::{ForkTag, TagName, Transition, Variables};
+use crate::domain::transition::{ForkTag, Transition, Variables};
 use crate::domain::turn::{
-    FailureCause, TurnCost, TurnFailure, TurnId, TurnInput, TurnOutcome, note_on_changes,
+    FailureCause, TurnCost, TurnFailure, TurnId, TurnOutcome, TurnReply, note_on_changes,
 };
-use crate::domain::worktree_snapshot::{SnapshotOutcome, WorkingDir, WorktreeSnapshot};
+use crate::domain::worktree_snapshot::{SnapshotOutcome, WorktreeSnapshot};
 use crate::fault::point;
-use crate::language::fork_plan;
-use crate::language::fork_plan::{ForkDirectories, ForkPlan};
-use crate::language::prompt::step;
-use crate::language::prompt::step::{JoinResults, RESULTS, RESULTS_FILE, UnfilledPlaceholder};
-use crate::language::resume::turn::{PreparedTurn, TurnRules};
+use crate::language::fork_plan::{self, ForkDirectories, ForkPlan};
+use crate::language::prompt::judgement::JudgedReply;
+use crate::language::prompt::step::{
+    self, JoinResults, RESULTS, RESULTS_FILE, UnfilledPlaceholder,
+};
+use crate::language::resume::turn::{PreparedTurn, ReplyOutcome, TurnRules};
 use crate::store;
 use crate::store::files::{make_dir, replace};
 
@@ -75,15 +76,12 @@ enum AgentWork {
     RunningTurn {
         turn: TurnId,
         rules: Box<TurnRules>,
+        /// The spending when the turn began.
+        spent: SpendingTotals,
+        /// True if the agent has ended, so that only the cost of the turn counts.
+        is_discarded: bool,
         _process: Addr<TurnActor>,
     },
-}
-
-/// The rules by which the reply of a turn is judged, and the spending so far, for the plug-ins that are asked.
-#[derive(Clone)]
-struct TurnContext {
-    rules: Box<TurnRules>,
-    spent: SpendingTotals,
 }
 
 impl AgentActor {
@@ -100,48 +98,6 @@ impl AgentActor {
         );
         self.reported = (!is_due_again).then(|| report.turn.clone());
         self.context.supervisor.reports.do_send(TurnReported(report));
-    }
-
-    /// Starts a turn, unless a plug-in objects. A turn that was begun before is followed without asking again.
-    fn take(&mut self, prepared: PreparedTurn, ctx: &mut Ctx<Self>) {
-        let PreparedTurn { permit, input, rules, results, unfilled } = prepared;
-        if let Some(Err(error)) = results.as_ref().map(keep_results) {
-            let failure = TurnFailure::new(FailureCause::Storage, error.to_string());
-            return self.report(TurnReport::failed(input.turn, failure));
-        }
-        for UnfilledPlaceholder { name, place } in self.context.take_unwarned(unfilled) {
-            let remedy = if [RESULTS, RESULTS_FILE].contains(&name.as_str()) {
-                "only a state with `join` gets it: add `join: all` to its frontmatter"
-            } else {
-                "give it with --var NAME=TEXT, or as an attribute of the tag that leads here"
-            };
-            tracing::warn!(agent = %self.id, "{place}: {{{{{name}}}}} has no value and stays as it is; {remedy}");
-        }
-        let turn_context = TurnContext { rules: Box::new(rules), spent: permit.spent };
-        if permit.begun || self.context.interceptors.is_empty() {
-            self.start(input, turn_context, ctx);
-        } else {
-            self.consult_before(input, turn_context, ctx);
-        }
-    }
-
-    /// Starts a turn once its working directory is there.
-    fn start(&mut self, input: TurnInput, turn_context: TurnContext, ctx: &mut Ctx<Self>) {
-        match input.working_dir.tree.clone() {
-            Some(tree) => self.start_in_worktree(tree, input, turn_context, ctx),
-            None if self.context.performer.exchanges_work() => {
-                self.start_with_fetched_work(input, turn_context, ctx);
-            }
-            None => self.launch_turn(input, turn_context, ctx),
-        }
-    }
-
-    fn launch_turn(&mut self, input: TurnInput, turn_context: TurnContext, ctx: &mut Ctx<Self>) {
-        let turn = input.turn.clone();
-        let own = ctx.address().recipient();
-        let process = TurnActor::launch(input, Rc::clone(&self.context), own);
-        let rules = turn_context.rules;
-        self.work = AgentWork::RunningTurn { turn, rules, _process: process };
     }
 
     fn turn(&self) -> Option<TurnId> {
@@ -185,7 +141,7 @@ impl Handler<DispatchTurn> for AgentActor {
             return self.context.supervisor.reports.do_send(TurnReported(nothing));
         }
         self.work = AgentWork::Starting(prepared.input.turn.clone());
-        self.take(*prepared, ctx);
+        self.take(prepared, ctx);
     }
 }
 
@@ -197,11 +153,8 @@ impl Handler<TerminateAgent> for AgentActor {
     }
 }
 
-// Checks before an agent's turn: the results that it reads must be in their file, and its worktree must exist.
-
-/// What an earlier attempt at a turn may have left behind: the cause with which it failed, and the files that are not
-/// committed.
-type LeftChanges = (FailureCause, String);
+// The start of a turn: the results that it reads must be in their file, plug-ins must not object, and its worktree must
+// exist.
 
 /// Writes the results of a join into the file that the prompt may name. The file is written at each start of the turn,
 /// so it is also correct after a crash.
@@ -214,133 +167,140 @@ fn keep_results(results: &JoinResults) -> Result<(), store::Error> {
 }
 
 impl AgentActor {
-    /// Starts a turn once its worktree is there.
-    fn start_in_worktree(
-        &mut self,
-        tree: AgentId,
-        input: TurnInput,
-        turn_context: TurnContext,
-        ctx: &mut Ctx<Self>,
-    ) {
-        let (turn, base) = (input.turn.clone(), turn_context.rules.base.clone());
+    /// Starts a turn, unless a plug-in objects. A turn that was begun before is followed without asking again.
+    fn take(&mut self, mut prepared: Box<PreparedTurn>, ctx: &mut Ctx<Self>) {
+        if let Some(Err(error)) = prepared.results.as_ref().map(keep_results) {
+            let failure = TurnFailure::new(FailureCause::Storage, error.to_string());
+            return self.report(TurnReport::failed(prepared.input.turn, failure));
+        }
+        let unfilled = std::mem::take(&mut prepared.unfilled);
+        for UnfilledPlaceholder { name, place } in self.context.take_unwarned(unfilled) {
+            let remedy = if [RESULTS, RESULTS_FILE].contains(&name.as_str()) {
+                "only a state with `join` gets it: add `join: all` to its frontmatter"
+            } else {
+                "give it with --var NAME=TEXT, or as an attribute of the tag that leads here"
+            };
+            tracing::warn!(agent = %self.id, "{place}: {{{{{name}}}}} has no value and stays as it is; {remedy}");
+        }
+        if prepared.permit.begun || self.context.interceptors.is_empty() {
+            self.start(prepared, ctx);
+        } else {
+            self.consult_before(prepared, ctx);
+        }
+    }
+
+    /// Starts a turn once its working directory is there, with the work of other hosts in it.
+    fn start(&mut self, mut prepared: Box<PreparedTurn>, ctx: &mut Ctx<Self>) {
         let performer = Rc::clone(&self.context.performer);
-        let home = input.working_dir.home.clone();
-        let repeated = input.failed_before;
-        let own = (self.id.clone(), tree.clone());
+        let (input, base) = (&prepared.input, prepared.rules.base.clone());
+        let (turn, tree) = (input.turn.clone(), input.working_dir.tree.clone());
+        if tree.is_none() && !performer.exchanges_work() {
+            return self.launch_turn(*prepared, ctx);
+        }
+        let exchange = WorkExchange::of(&performer, &self.id, &input.working_dir);
+        let failed_before = tree.zip(input.failed_before);
         let making = async move {
-            made(Rc::clone(&performer), home, own, base).await?;
-            let Some(cause) = repeated else { return Ok(None) };
-            Ok(performer.uncommitted(tree).await.map(|files| (cause, files)))
+            exchange.prepare(base).await?;
+            let Some((tree, cause)) = failed_before else { return Ok(None) };
+            let files = performer.uncommitted(tree).await;
+            Ok(files.and_then(|files| note_on_changes(cause, &files)))
         };
-        self.start_once(making, turn, (input, turn_context), ctx);
-    }
-
-    /// Starts a turn in the run's own directory once the work of other hosts is there.
-    fn start_with_fetched_work(
-        &mut self,
-        input: TurnInput,
-        turn_context: TurnContext,
-        ctx: &mut Ctx<Self>,
-    ) {
-        let performer = Rc::clone(&self.context.performer);
-        let (turn, home) = (input.turn.clone(), input.working_dir.home.clone());
-        let agent = self.id.clone();
-        let fetching = async move { fetched(performer, home, agent, None).await.map(|()| None) };
-        self.start_once(fetching, turn, (input, turn_context), ctx);
-    }
-
-    fn start_once(
-        &mut self,
-        ready: impl Future<Output = Result<Option<LeftChanges>, NotReady>> + 'static,
-        turn: TurnId,
-        (mut input, turn_context): (TurnInput, TurnContext),
-        ctx: &mut Ctx<Self>,
-    ) {
-        let handle = ctx.spawn(ready.into_actor(self).map(move |made, this, ctx| match made {
-            Ok(left) => {
-                let note = left.and_then(|(cause, files)| note_on_changes(cause, &files));
+        let handle = ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {
+            Ok(note) => {
                 if let Some(note) = note {
-                    input.add_note(&note);
+                    prepared.input.add_note(&note);
                 }
-                this.launch_turn(input, turn_context, ctx);
+                this.launch_turn(*prepared, ctx);
             }
             Err(NotReady::Failed(failure)) => {
-                this.report(TurnReport::failed(input.turn, failure));
+                this.report(TurnReport::failed(prepared.input.turn, failure));
             }
-            Err(NotReady::Ended) => this.report(TurnReport::empty(input.turn)),
+            Err(NotReady::Ended) => this.report(TurnReport::empty(prepared.input.turn)),
         }));
         self.work = AgentWork::Preparing { turn, cost: TurnCost::default(), handle };
     }
+
+    fn launch_turn(&mut self, prepared: PreparedTurn, ctx: &mut Ctx<Self>) {
+        let PreparedTurn { permit, input, rules, .. } = prepared;
+        let turn = input.turn.clone();
+        let agent = ctx.address().recipient();
+        self.work = AgentWork::RunningTurn {
+            turn,
+            rules: Box::new(rules),
+            spent: permit.spent,
+            is_discarded: false,
+            _process: TurnActor::launch(input, Rc::clone(&self.context), agent),
+        };
+    }
 }
 
-// Asks plug-ins before a turn starts and before a transition is reported.
+// Plug-ins are asked before a turn starts, and before its transition is reported.
 //
 // Without such plug-ins, it does not wait.
 
 impl AgentActor {
     /// Starts a turn, unless a plug-in objects.
-    fn consult_before(&mut self, input: TurnInput, turn_context: TurnContext, ctx: &mut Ctx<Self>) {
+    fn consult_before(&mut self, prepared: Box<PreparedTurn>, ctx: &mut Ctx<Self>) {
+        let PreparedTurn { permit, input, rules, .. } = &*prepared;
         let question = Consultation::Start(TurnStartQuery {
             turn: input.turn.clone(),
             state: input.state.clone(),
             folder: input.folder.clone(),
             model: input.model.clone(),
-            spent: turn_context.spent,
+            spent: permit.spent,
         });
-        let folder = turn_context.rules.folder.clone();
-        self.consult(question, (TurnCost::default(), folder), ctx, move |this, verdicts, ctx| {
+        let folder = rules.folder.clone();
+        self.consult(question, TurnCost::default(), folder, ctx, move |this, verdicts, ctx| {
             if strictest(verdicts.clone()).is_none() {
-                return this.start(input, turn_context, ctx);
+                return this.start(prepared, ctx);
             }
-            let report = TurnReport {
-                judgement: TurnJudgement::NotStarted,
-                ..TurnReport::empty(input.turn)
-            };
-            this.report_with(report, verdicts, &turn_context.rules, ctx);
+            let report = TurnReport { verdicts, ..TurnReport::empty(prepared.input.turn) };
+            this.report_taken(report, &prepared.rules, ctx);
         });
     }
 
     /// Reports the outcome of a turn, with the plug-ins' verdicts on the transition.
     fn consult_after(
         &mut self,
-        report: TurnReport,
-        turn_context: TurnContext,
+        mut report: TurnReport,
+        rules: Box<TurnRules>,
+        spent: SpendingTotals,
         ctx: &mut Ctx<Self>,
     ) {
         let TurnJudgement::Accepted(accepted) = &report.judgement else {
             return self.report(report);
         };
         if self.context.interceptors.is_empty() {
-            return self.report_with(report, Vec::new(), &turn_context.rules, ctx);
+            return self.report_taken(report, &rules, ctx);
         }
         let question = Consultation::Transition(TransitionQuery {
             turn: report.turn.clone(),
-            state: turn_context.rules.state.clone(),
-            folder: turn_context.rules.folder.clone(),
+            state: rules.state.clone(),
+            folder: rules.folder.clone(),
             transition: accepted.transition.clone(),
             cost_usd: report.cost.amount,
-            spent: turn_context.spent,
+            spent,
         });
-        let place = (report.cost.clone(), turn_context.rules.folder.clone());
-        self.consult(question, place, ctx, move |this, verdicts, ctx| {
-            this.report_with(report, verdicts, &turn_context.rules, ctx);
+        let (cost, folder) = (report.cost.clone(), rules.folder.clone());
+        self.consult(question, cost, folder, ctx, move |this, verdicts, ctx| {
+            report.verdicts = verdicts;
+            this.report_taken(report, &rules, ctx);
         });
     }
 
     fn consult(
         &mut self,
         question: Consultation,
-        (cost, folder): (TurnCost, Option<Folder>),
+        cost: TurnCost,
+        folder: Option<Folder>,
         ctx: &mut Ctx<Self>,
         then: impl FnOnce(&mut Self, Vec<PluginVerdict>, &mut Ctx<Self>) + 'static,
     ) {
         let turn = question.turn().clone();
-        let context = std::rc::Rc::clone(&self.context);
-        let handle = async move { consult(&context.interceptors, &question).await };
-        let handle = ctx.spawn(handle.into_actor(self).map(move |verdicts, this, ctx| {
-            let verdicts = verdicts.into_iter();
-            let verdicts = verdicts.filter(|verdict| this.is_possible(verdict, folder.as_ref()));
-            let verdicts = verdicts.collect();
+        let context = Rc::clone(&self.context);
+        let verdicts = async move { consult(&context.interceptors, &question).await };
+        let handle = ctx.spawn(verdicts.into_actor(self).map(move |mut verdicts, this, ctx| {
+            verdicts.retain(|verdict| this.is_possible(verdict, folder.as_ref()));
             then(this, verdicts, ctx);
         }));
         self.work = AgentWork::Preparing { turn, cost, handle };
@@ -357,17 +317,13 @@ impl AgentActor {
         checked.is_ok()
     }
 
-    /// Reports with the plug-ins' verdicts, and with the children that the transition forks.
-    fn report_with(
-        &mut self,
-        mut report: TurnReport,
-        verdicts: Vec<PluginVerdict>,
-        rules: &TurnRules,
-        ctx: &mut Ctx<Self>,
-    ) {
-        report.verdicts = verdicts;
-        let taken = report.taken();
-        self.report_taken(report, taken, rules, ctx);
+    /// Cancels what is prepared. The cost of a turn that is over is reported.
+    fn cancel_preparing(&mut self, ctx: &mut Ctx<Self>) {
+        if let AgentWork::Preparing { turn, cost, handle } = &self.work {
+            ctx.cancel_future(*handle);
+            let report = TurnReport { cost: cost.clone(), ..TurnReport::empty(turn.clone()) };
+            self.report(report);
+        }
     }
 }
 
@@ -377,36 +333,39 @@ impl Handler<CancelConsult> for AgentActor {
     /// Cancels the consultation. The turn's outcome is on disk, so it is judged again later, unless the agent has
     /// ended: then its cost is recorded now.
     fn handle(&mut self, _: CancelConsult, ctx: &mut Self::Context) {
-        if let AgentWork::Preparing { turn, cost, handle } = &self.work {
-            ctx.cancel_future(*handle);
-            let report = TurnReport { cost: cost.clone(), ..TurnReport::empty(turn.clone()) };
-            self.report(report);
-        }
+        self.cancel_preparing(ctx);
     }
 }
 
-// Takes the outcome of an agent's turn, and the transition that its reply was judged to be.
+impl Handler<DiscardTurn> for AgentActor {
+    type Result = ();
+
+    fn handle(&mut self, _: DiscardTurn, ctx: &mut Self::Context) {
+        if let AgentWork::RunningTurn { is_discarded, .. } = &mut self.work {
+            *is_discarded = true;
+        }
+        self.cancel_preparing(ctx);
+    }
+}
+
+// The end of a turn: its reply is judged, and reported with the transition that follows from it.
 
 impl Handler<TurnEnded> for AgentActor {
     type Result = ();
 
-    /// Reports a failed turn. A reply is judged by the supervisor, which knows the agent's position.
     fn handle(&mut self, ended: TurnEnded, ctx: &mut Ctx<Self>) {
-        let AgentWork::RunningTurn { turn, rules, .. } = &self.work else { return };
+        let AgentWork::RunningTurn { turn, rules, spent, is_discarded, .. } = &self.work else {
+            return;
+        };
         if *turn != ended.turn {
             return;
         }
+        let (rules, spent, is_discarded) = (rules.clone(), *spent, *is_discarded);
         let reply = match ended.outcome {
             TurnOutcome::Failed(failure) => {
                 let report = TurnReport::failed(ended.turn, failure);
-                let place = rules.working_dir.clone();
-                return self.with_snapshot(
-                    &place,
-                    report,
-                    OnSnapshotStop::Report,
-                    ctx,
-                    Self::report,
-                );
+                let then = |this: &mut Self, report, _: &mut Ctx<Self>| this.report(report);
+                return self.with_snapshot(&rules, report, OnSnapshotStop::Report, ctx, then);
             }
             TurnOutcome::Replied(reply) => reply,
         };
@@ -419,26 +378,63 @@ impl Handler<TurnEnded> for AgentActor {
             },
             ..TurnReport::empty(ended.turn)
         };
-        let (rules, place) = (rules.clone(), rules.working_dir.clone());
-        self.with_snapshot(&place, report, OnSnapshotStop::Postpone, ctx, move |this, report| {
-            // The same turn is due again if judging it fails, so it does not count as reported.
-            this.work = AgentWork::Idle;
-            this.context.supervisor.replies.do_send(TurnReplied { report, rules, reply });
-        });
+        if is_discarded {
+            return self.report(report);
+        }
+        let own_rules = rules.clone();
+        let judge = move |this: &mut Self, report, ctx: &mut Ctx<Self>| {
+            this.judge(report, own_rules, spent, &reply, ctx);
+        };
+        self.with_snapshot(&rules, report, OnSnapshotStop::Postpone, ctx, judge);
     }
 }
 
 impl Handler<TakeTransition> for AgentActor {
     type Result = ();
 
-    fn handle(&mut self, due: TakeTransition, ctx: &mut Ctx<Self>) {
-        let TakeTransition { report, rules, spent } = due;
+    fn handle(&mut self, taken: TakeTransition, ctx: &mut Ctx<Self>) {
+        let TakeTransition { report, rules, spent } = taken;
         self.work = AgentWork::Starting(report.turn.clone());
-        self.consult_after(report, TurnContext { rules, spent }, ctx);
+        self.consult_after(report, rules, spent, ctx);
     }
 }
 
-// Makes a snapshot of an agent's worktree once a turn or an activity of it is over, before that is recorded.
+impl AgentActor {
+    /// Judges a reply by the rules of its turn. An accepted one is reported once plug-ins have been asked, and the
+    /// children of a fork are planned.
+    fn judge(
+        &mut self,
+        report: TurnReport,
+        rules: Box<TurnRules>,
+        spent: SpendingTotals,
+        reply: &TurnReply,
+        ctx: &mut Ctx<Self>,
+    ) {
+        let outcome = contained(|| {
+            let source = self.context.source_of(rules.folder.as_ref())?;
+            Ok(rules.outcome(reply, &*source))
+        });
+        match outcome {
+            Ok(ReplyOutcome::Judged(JudgedReply { judgement, warning, shown })) => {
+                if let Some(warning) = warning {
+                    tracing::warn!(agent = %self.id, "{warning}");
+                }
+                let report = TurnReport { judgement, shown, ..report };
+                let spent =
+                    SpendingTotals { total_cost_usd: self.context.total_cost.get(), ..spent };
+                self.consult_after(report, rules, spent, ctx);
+            }
+            Ok(ReplyOutcome::TaskDone(result)) => {
+                // The same turn is due again if its graph cannot continue, so it does not count as reported.
+                self.work = AgentWork::Idle;
+                self.context.supervisor.tasks.do_send(TaskDone { report, result });
+            }
+            Ok(ReplyOutcome::Failed(failure)) | Err(failure) => self.report(report.fail(failure)),
+        }
+    }
+}
+
+// A snapshot of an agent's worktree is made once a turn or an activity of it is over, before that is recorded.
 //
 // If hosts exchange work, it is pushed then, too.
 
@@ -452,49 +448,45 @@ enum OnSnapshotStop {
 }
 
 impl AgentActor {
-    /// Makes a snapshot of the worktree that a turn ran in, if one is due; then continues with the report.
+    /// Makes a snapshot of the worktree that a turn ran in, if it has to be made; then continues with the report.
     fn with_snapshot(
         &mut self,
-        working_dir: &WorkingDir,
+        rules: &TurnRules,
         report: TurnReport,
         on_stop: OnSnapshotStop,
         ctx: &mut Ctx<Self>,
-        then: impl FnOnce(&mut Self, TurnReport) + 'static,
+        then: impl FnOnce(&mut Self, TurnReport, &mut Ctx<Self>) + 'static,
     ) {
-        let snapshot_tree = working_dir.snapshot_tree().cloned();
+        let snapshot_tree = rules.working_dir.snapshot_tree().cloned();
         let performer = Rc::clone(&self.context.performer);
         if snapshot_tree.is_none() && !performer.exchanges_work() {
-            return then(self, report);
+            return then(self, report, ctx);
         }
-        let (turn, cost) = (report.turn.clone(), report.cost.clone());
-        let WorkingDir { home, tree, .. } = working_dir.clone();
-        let (agent, own_turn) = (self.id.clone(), turn.clone());
+        let (turn, cost, step) = (report.turn.clone(), report.cost.clone(), report.turn.clone());
+        let exchange = WorkExchange::of(&performer, &self.id, &rules.working_dir);
+        let home = rules.working_dir.home.clone();
         let keeping = async move {
             let snapshot = match snapshot_tree {
                 None => None,
-                Some(tree) => {
-                    let performer = Rc::clone(&performer);
-                    match taken(performer, home.clone(), tree, own_turn).await {
-                        None => return (None, Err(NotReady::Ended)),
-                        snapshot => snapshot,
-                    }
-                }
+                Some(tree) => match snapshot_of(performer, home, tree, step).await {
+                    None => return (None, Err(NotReady::Ended)),
+                    snapshot => snapshot,
+                },
             };
-            (snapshot, pushed(performer, home, agent, tree).await)
+            (snapshot, exchange.push().await)
         };
-        let handle = ctx.spawn(keeping.into_actor(self).map(move |(snapshot, kept), this, _| {
+        let handle = ctx.spawn(keeping.into_actor(self).map(move |(snapshot, kept), this, ctx| {
             match (kept, on_stop) {
                 // Of a turn that has failed there is nothing to postpone, and nothing more to fail.
                 (Ok(()), _) | (Err(_), OnSnapshotStop::Report) => {
-                    then(this, TurnReport { snapshot, ..report });
+                    then(this, TurnReport { snapshot, ..report }, ctx);
                 }
                 (Err(NotReady::Ended), OnSnapshotStop::Postpone) => {
                     let TurnReport { turn, cost, .. } = report;
                     this.report(TurnReport { cost, ..TurnReport::empty(turn) });
                 }
                 (Err(NotReady::Failed(failure)), OnSnapshotStop::Postpone) => {
-                    let TurnReport { turn, cost, .. } = report;
-                    this.report(TurnReport { cost, ..TurnReport::failed(turn, failure) });
+                    this.report(report.fail(failure));
                 }
             }
         }));
@@ -503,7 +495,7 @@ impl AgentActor {
 }
 
 /// Makes a snapshot of a worktree; `None` if the run was stopped before it was made.
-async fn taken(
+async fn snapshot_of(
     performer: Rc<dyn ActivityExecutor>,
     home: Home,
     tree: AgentId,
@@ -527,21 +519,7 @@ async fn taken(
     Some(Box::new(WorktreeSnapshot { tree, outcome }))
 }
 
-/// Returns whether an activity may change files.
-fn changes_files(activity: &Activity) -> bool {
-    match activity {
-        Activity::Operation(operation) => operation.class() != RecoveryClass::Read,
-        Activity::Command(_) | Activity::Commands(_) => true,
-        Activity::StartWorkflow(_)
-        | Activity::Bases { .. }
-        | Activity::Changes { .. }
-        | Activity::Assert { .. }
-        | Activity::Retract { .. }
-        | Activity::Claim { .. } => false,
-    }
-}
-
-// An agent about to fork: its children are planned before the fork is reported.
+// The children of a fork are planned before the fork is reported.
 //
 // A plain fork needs nothing. For other forks a list is read, directories are checked and the start commit of
 // worktrees is noted, from the agent's working directory. The agent can repair an error there.
@@ -559,34 +537,22 @@ enum ForkError {
 }
 
 impl AgentActor {
-    /// Reports a turn that takes a transition, with the budget of the call that it makes, or with the children that
-    /// it forks.
-    fn report_taken(
-        &mut self,
-        mut report: TurnReport,
-        taken: Option<Transition>,
-        rules: &TurnRules,
-        ctx: &mut Ctx<Self>,
-    ) {
-        let Some(taken) = taken else { return self.report(report) };
-        if matches!(taken.tag(), TagName::Call | TagName::Function) {
-            let source = self.context.source_of(rules.folder.as_ref());
-            report.call_budget_usd =
-                source.ok().and_then(|source| step::call_budget(&taken, &*source));
-        }
+    /// Reports a turn with the transition that the agent takes: with the budget of a call, or the children of a fork.
+    fn report_taken(&mut self, mut report: TurnReport, rules: &TurnRules, ctx: &mut Ctx<Self>) {
+        let Some(taken) = report.taken() else { return self.report(report) };
+        let source = self.context.source_of(rules.folder.as_ref()).ok();
+        let source = source.as_deref();
+        report.call_budget_usd = source.and_then(|source| step::call_budget(&taken, source));
         let Transition::Fork { .. } = taken else { return self.report(report) };
         // A JSON answer is not reminded of the policy: without room for the children, the run pauses.
-        let is_by_tag = rules.reply.output.is_none();
-        report.allowed = match self.context.source_of(rules.folder.as_ref()) {
-            Ok(source) if is_by_tag => rules.reply.shown_policy(&*source),
-            Err(_) if is_by_tag => rules.reply.policy.clone(),
-            Ok(_) | Err(_) => TransitionPolicy::default(),
-        };
+        if rules.reply.output.is_none() {
+            let policy = || rules.reply.policy.clone();
+            report.allowed = source.map_or_else(policy, |source| rules.reply.shown_policy(source));
+        }
         report.stagger_ms = rules.forks.stagger_ms;
         if taken.is_plain_fork() {
-            let source = self.context.source_of(rules.folder.as_ref());
-            let child = source.map(|source| step::child_options(&taken, &*source));
-            report.child_options = child.unwrap_or_default();
+            report.child_options =
+                source.map(|source| step::child_options(&taken, source)).unwrap_or_default();
             if !report.child_options.worktree {
                 return self.report(report);
             }
@@ -598,28 +564,26 @@ impl AgentActor {
             max_fan_out: rules.forks.max_fan_out.unwrap_or(self.context.forking.max_fan_out),
             rules: rules.clone(),
         };
-        let gathering = async move {
+        let planning = async move {
             point("fork.before");
             let groups = planner.groups(&taken).await;
             point("fork.after");
             (groups, taken)
         };
-        let handle = ctx.spawn(gathering.into_actor(self).map(move |(groups, taken), this, _| {
+        let handle = ctx.spawn(planning.into_actor(self).map(move |(groups, taken), this, _| {
             match groups {
                 Ok(groups) => report.children = groups,
                 Err(ForkError::Ended) => report = TurnReport::empty(report.turn),
                 Err(ForkError::Stuck(why)) => report = TurnReport::stuck(report.turn, why),
                 Err(ForkError::Hopeless(why)) => {
                     let message = format!("{taken}: {why}");
-                    let TurnReport { turn, cost, .. } = report;
-                    let failure = TurnFailure::new(FailureCause::Workflow, message);
-                    report = TurnReport { cost, ..TurnReport::failed(turn, failure) };
+                    report = report.fail(TurnFailure::new(FailureCause::Workflow, message));
                 }
                 Err(ForkError::Wrong(why)) => {
                     let violation = ProtocolViolation::Fork { asked: taken.in_short(), why };
-                    let source = this.context.source_of(own_rules.folder.as_ref());
+                    let source = this.context.source_of(own_rules.folder.as_ref()).ok();
                     let reminder =
-                        source.ok().and_then(|one| own_rules.reply.reminder(&violation, &*one));
+                        source.and_then(|source| own_rules.reply.reminder(&violation, &*source));
                     let violation = violation.to_string();
                     report.judgement = TurnJudgement::Violated { violation, reminder };
                 }
@@ -691,15 +655,14 @@ impl ForkPlanner {
     /// Returns the options of the children of a tag, and the commit that their worktrees begin at.
     async fn options(&self, forked: &ForkTag) -> Result<(AgentOptions, Option<String>), ForkError> {
         let source = self.context.source_of(self.rules.folder.as_ref());
-        let source = source.map_err(|error| ForkError::Wrong(error.to_string()))?;
+        let source = source.map_err(|failure| ForkError::Wrong(failure.message))?;
         let options = step::agent_options_at(forked.scope.as_ref(), &forked.target, &*source);
         if !options.worktree {
             return Ok((options, None));
         }
         let performer = Rc::clone(&self.context.performer);
-        let (WorkingDir { home, tree, .. }, agent) =
-            (self.rules.working_dir.clone(), self.turn.agent.clone());
-        match pushed(Rc::clone(&performer), home, agent, tree).await {
+        let exchange = WorkExchange::of(&performer, &self.turn.agent, &self.rules.working_dir);
+        match exchange.push().await {
             Ok(()) => {}
             Err(NotReady::Failed(failure)) => return Err(ForkError::Hopeless(failure.message)),
             Err(NotReady::Ended) => return Err(ForkError::Ended),

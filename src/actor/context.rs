@@ -1,7 +1,8 @@
 //! The context that all agents of a run share, and the clock of this process.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::HashSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,12 +14,12 @@ use serde_json::{Map, Value};
 
 use crate::actor::observer::{
     ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, MessageRead, PluginInterceptor,
-    TurnReplied, TurnReported,
+    TaskDone, TurnReported,
 };
 use crate::actor::registry::AgentRegistry;
 use crate::actor::runner::{ActivityExecutor, StepRunner};
-use crate::domain::agent::Agent;
 use crate::domain::id::Folder;
+use crate::domain::money::Usd;
 use crate::domain::settings::ForkSettings;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::{FailureCause, TurnFailure};
@@ -26,7 +27,7 @@ use crate::domain::widening::PermissionCeiling;
 use crate::fault::clock_shift;
 use crate::language::prompt::step::UnfilledPlaceholder;
 use crate::language::resume::workflow_cache::WorkflowCache;
-use crate::language::source::{self, WorkflowSource};
+use crate::language::source::WorkflowSource;
 
 /// The surroundings of an agent.
 pub struct RunContext {
@@ -50,6 +51,8 @@ pub struct RunContext {
     pub results: PathBuf,
     /// The settings of forks.
     pub forking: ForkSettings,
+    /// The cost of the run so far, for the plug-ins that are asked.
+    pub total_cost: Cell<Usd>,
     /// The supervisor that agents report to.
     pub supervisor: SupervisorHandle,
     /// The unfilled placeholders that were warned of already.
@@ -60,25 +63,14 @@ impl RunContext {
     /// Returns the files an agent sees: the workflow's, or those of a folder below.
     ///
     /// # Errors
-    /// [`source::Error`] if there is no such folder.
+    /// The failure of an agent whose folder is gone.
     pub(super) fn source_of(
         &self,
         folder: Option<&Folder>,
-    ) -> Result<Arc<dyn WorkflowSource>, source::Error> {
-        folder.map_or_else(|| Ok(Arc::clone(&self.source)), |folder| self.source.within(folder))
-    }
-
-    /// Returns the files an agent sees.
-    ///
-    /// # Errors
-    /// The failure of an agent whose folder is gone.
-    pub(super) fn source_of_agent(
-        &self,
-        agent: &Agent,
     ) -> Result<Arc<dyn WorkflowSource>, TurnFailure> {
-        let wrong =
-            |error: source::Error| TurnFailure::new(FailureCause::Workflow, error.to_string());
-        self.source_of(agent.folder().as_ref()).map_err(wrong)
+        let Some(folder) = folder else { return Ok(Arc::clone(&self.source)) };
+        let source = self.source.within(folder);
+        source.map_err(|error| TurnFailure::new(FailureCause::Workflow, error.to_string()))
     }
 
     /// Returns the unfilled placeholders that were not warned of yet.
@@ -87,16 +79,26 @@ impl RunContext {
         unfilled: Vec<UnfilledPlaceholder>,
     ) -> Vec<UnfilledPlaceholder> {
         let mut warned = self.warned.borrow_mut();
-        unfilled.into_iter().filter(|one| warned.insert(one.clone())).collect()
+        unfilled.into_iter().filter(|placeholder| warned.insert(placeholder.clone())).collect()
     }
+}
+
+/// Runs an interpreter or a judge; a panic in it is the failure of this agent alone.
+pub(super) fn contained<T>(
+    work: impl FnOnce() -> Result<T, TurnFailure>,
+) -> Result<T, TurnFailure> {
+    // What the closure reads is not changed by it, so nothing is left half done.
+    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
+        Err(TurnFailure::new(FailureCause::Panic, "the runtime failed while it served this agent"))
+    })
 }
 
 /// The supervisor as an agent sees it: the messages that it takes.
 pub struct SupervisorHandle {
     /// Takes reports.
     pub reports: Recipient<TurnReported>,
-    /// Takes the replies of turns.
-    pub replies: Recipient<TurnReplied>,
+    /// Takes the results of tasks.
+    pub tasks: Recipient<TaskDone>,
     /// Learns the outcome of activities.
     pub activities: Recipient<ActivityDone>,
     /// Learns of tool calls that need approval.

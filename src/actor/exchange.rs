@@ -11,6 +11,7 @@ use crate::domain::git_exchange::ExchangeDirection;
 use crate::domain::host::Home;
 use crate::domain::id::AgentId;
 use crate::domain::turn::{FailureCause, TurnFailure};
+use crate::domain::worktree_snapshot::WorkingDir;
 
 /// The pause before the exchange is tried again for the first time; each one is twice as long as the one before.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
@@ -33,77 +34,77 @@ impl NotReady {
     }
 }
 
-/// Has a host fetch the work of other hosts for an agent, until it has.
-pub(super) async fn fetched(
+/// The exchange of an agent's work, at the host of its directory.
+pub(super) struct WorkExchange {
     performer: Rc<dyn ActivityExecutor>,
-    home: Home,
     agent: AgentId,
+    home: Home,
+    /// The agent whose worktree it works in, if it is not the run's own directory.
     tree: Option<AgentId>,
-) -> Result<(), NotReady> {
-    exchanged(performer, home, (agent, tree), ExchangeDirection::Fetch).await
 }
 
-/// Has a host push the work of an agent, until it has.
-pub(super) async fn pushed(
-    performer: Rc<dyn ActivityExecutor>,
-    home: Home,
-    agent: AgentId,
-    tree: Option<AgentId>,
-) -> Result<(), NotReady> {
-    exchanged(performer, home, (agent, tree), ExchangeDirection::Push).await
-}
-
-/// Has a host make the worktree that an agent works in, after the work of other hosts was fetched.
-pub(super) async fn made(
-    performer: Rc<dyn ActivityExecutor>,
-    home: Home,
-    (agent, tree): (AgentId, AgentId),
-    base: Option<String>,
-) -> Result<(), NotReady> {
-    fetched(Rc::clone(&performer), home.clone(), agent, Some(tree.clone())).await?;
-    match performer.worktree(home, tree, base).await {
-        LookupOutcome::Done(Ok(())) => Ok(()),
-        LookupOutcome::Done(Err(why)) => Err(NotReady::of(FailureCause::Workflow, why)),
-        LookupOutcome::Stuck(why) => Err(NotReady::of(FailureCause::Storage, why)),
-        LookupOutcome::Ended => Err(NotReady::Ended),
+impl WorkExchange {
+    pub(super) fn of(
+        performer: &Rc<dyn ActivityExecutor>,
+        agent: &AgentId,
+        working_dir: &WorkingDir,
+    ) -> Self {
+        let WorkingDir { home, tree, .. } = working_dir.clone();
+        Self { performer: Rc::clone(performer), agent: agent.clone(), home, tree }
     }
-}
 
-async fn exchanged(
-    performer: Rc<dyn ActivityExecutor>,
-    home: Home,
-    (agent, tree): (AgentId, Option<AgentId>),
-    direction: ExchangeDirection,
-) -> Result<(), NotReady> {
-    if !performer.exchanges_work() {
-        return Ok(());
-    }
-    let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
-    let (mut pause, mut told) = (FIRST_PAUSE, None);
-    loop {
-        let exchange = Rc::clone(&performer).exchange(home.clone(), tree.clone(), direction);
-        let why = match (exchange.await, direction) {
-            (ExchangeOutcome::Done(said), _) => {
-                if let Some(said) = said {
-                    tracing::warn!(%agent, "host {host}: {said}");
-                }
-                return Ok(());
-            }
-            (ExchangeOutcome::Ended, _) => return Err(NotReady::Ended),
-            (ExchangeOutcome::Lost(why), _) => return Err(NotReady::of(FailureCause::Lost, why)),
-            (ExchangeOutcome::Refused(why), ExchangeDirection::Fetch) => {
-                let why = format!("host {host}: {why}");
-                return Err(NotReady::of(FailureCause::Unavailable, why));
-            }
-            // The turn is paid for, so it is not given up.
-            (ExchangeOutcome::Refused(why), ExchangeDirection::Push)
-            | (ExchangeOutcome::Failed(why), _) => why,
-        };
-        if told.as_ref() != Some(&why) {
-            tracing::warn!(%agent, "it waits, and raymond retries until this succeeds: host {host}: {why}");
-            told = Some(why);
+    /// Waits until the agent can begin: the work of other hosts is fetched, and its worktree is there.
+    pub(super) async fn prepare(&self, base: Option<String>) -> Result<(), NotReady> {
+        self.exchange(ExchangeDirection::Fetch).await?;
+        let Some(tree) = self.tree.clone() else { return Ok(()) };
+        match Rc::clone(&self.performer).worktree(self.home.clone(), tree, base).await {
+            LookupOutcome::Done(Ok(())) => Ok(()),
+            LookupOutcome::Done(Err(why)) => Err(NotReady::of(FailureCause::Workflow, why)),
+            LookupOutcome::Stuck(why) => Err(NotReady::of(FailureCause::Storage, why)),
+            LookupOutcome::Ended => Err(NotReady::Ended),
         }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(LONGEST_PAUSE);
+    }
+
+    /// Waits until the agent's work is where other hosts find it.
+    pub(super) async fn push(&self) -> Result<(), NotReady> {
+        self.exchange(ExchangeDirection::Push).await
+    }
+
+    async fn exchange(&self, direction: ExchangeDirection) -> Result<(), NotReady> {
+        if !self.performer.exchanges_work() {
+            return Ok(());
+        }
+        let agent = &self.agent;
+        let host = self.home.host.as_ref().map_or_else(String::new, ToString::to_string);
+        let (mut pause, mut warned) = (FIRST_PAUSE, None);
+        loop {
+            let (home, tree) = (self.home.clone(), self.tree.clone());
+            let outcome = Rc::clone(&self.performer).exchange(home, tree, direction).await;
+            let why = match (outcome, direction) {
+                (ExchangeOutcome::Done(note), _) => {
+                    if let Some(note) = note {
+                        tracing::warn!(%agent, "host {host}: {note}");
+                    }
+                    return Ok(());
+                }
+                (ExchangeOutcome::Ended, _) => return Err(NotReady::Ended),
+                (ExchangeOutcome::Lost(why), _) => {
+                    return Err(NotReady::of(FailureCause::Lost, why));
+                }
+                (ExchangeOutcome::Refused(why), ExchangeDirection::Fetch) => {
+                    let why = format!("host {host}: {why}");
+                    return Err(NotReady::of(FailureCause::Unavailable, why));
+                }
+                // The turn is paid for, so it is not given up.
+                (ExchangeOutcome::Refused(why), ExchangeDirection::Push)
+                | (ExchangeOutcome::Failed(why), _) => why,
+            };
+            if warned.as_ref() != Some(&why) {
+                tracing::warn!(%agent, "it waits, and raymond retries until this succeeds: host {host}: {why}");
+                warned = Some(why);
+            }
+            tokio::time::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Starts the actors of a run and stays until it is over.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -105,6 +105,7 @@ pub async fn supervise(
             interceptors,
             results,
             forking: settings.forking,
+            total_cost: Cell::new(run.total_cost_usd),
             supervisor: handle(&ctx.address()),
         });
         Supervisor::new(SupervisorArgs {
@@ -143,7 +144,7 @@ pub async fn supervise(
 fn handle(supervisor: &Addr<Supervisor>) -> SupervisorHandle {
     SupervisorHandle {
         reports: supervisor.clone().recipient(),
-        replies: supervisor.clone().recipient(),
+        tasks: supervisor.clone().recipient(),
         activities: supervisor.clone().recipient(),
         approvals: supervisor.clone().recipient(),
         read_messages: supervisor.clone().recipient(),

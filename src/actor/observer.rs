@@ -19,13 +19,14 @@ use crate::domain::consult::{
 };
 use crate::domain::decide::TurnReport;
 use crate::domain::event::Record;
+use crate::domain::graph_execution::WaitResult;
 use crate::domain::id::{AgentId, MessageId};
 use crate::domain::money::Usd;
 use crate::domain::placement::HostSighting;
 use crate::domain::restart::AgentFailures;
 use crate::domain::settings::DEFAULT_DEADLINE_MS;
 use crate::domain::time::format_duration;
-use crate::domain::turn::{TurnId, TurnOutcome, TurnReply};
+use crate::domain::turn::{TurnId, TurnOutcome};
 use crate::domain::worktree_snapshot::{WorkingDir, WorktreeSnapshot};
 use crate::language::resume::turn::{PreparedTurn, TurnPermit, TurnRules};
 use crate::store::log::WriteOutcome;
@@ -278,7 +279,8 @@ pub struct PerformActivity {
     pub may_have_begun: bool,
 }
 
-/// To an agent: take the transition of an accepted reply. Plug-ins are asked, and the children of a fork are planned.
+/// To an agent: take the transition of a reply that needs no turn. Plug-ins are asked, and the children of a fork are
+/// planned.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct TakeTransition {
@@ -300,16 +302,14 @@ pub struct AdvanceAgent {
     pub permit: Option<TurnPermit>,
 }
 
-/// To the supervisor: a turn has a reply.
+/// To the supervisor: the task that a graph has asked for has a result.
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
-pub struct TurnReplied {
+pub struct TaskDone {
     /// The report with the cost of the turn.
     pub report: TurnReport,
-    /// The rules that the turn was prepared with.
-    pub rules: Box<TurnRules>,
-    /// The reply.
-    pub reply: TurnReply,
+    /// The result.
+    pub result: WaitResult,
 }
 
 /// To the supervisor: an activity is done, or was ended.
@@ -329,6 +329,11 @@ pub struct ActivityDone {
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct CancelConsult;
+
+/// To an agent: it has ended, because it is no longer needed. Of a turn that is not over yet only the cost is reported.
+#[derive(Debug, Message)]
+#[rtype(result = "()")]
+pub struct DiscardTurn;
 
 /// To the supervisor: a tool call of a running turn needs approval.
 #[derive(Debug, Message)]

@@ -253,6 +253,7 @@ impl Supervisor {
             }
             records.push(record);
         }
+        self.context.total_cost.set(self.run.total_cost_usd);
         if let Err(error) = self.store.append(&records, &self.run) {
             return self.give_up(Some(error), ctx);
         }
@@ -275,8 +276,8 @@ impl Supervisor {
             self.command_is_safe(id);
         }
         if let Event::AgentsRetried { agents } = &record.event {
-            for one in agents {
-                self.context.registry.live_again(&one.agent);
+            for retried in agents {
+                self.context.registry.live_again(&retried.agent);
             }
         }
         self.queued_effects.remove(&effects);

@@ -2,8 +2,10 @@
 //!
 //! [`resume`] is pure. It gets a position, the input that the agent was waiting for and the environment, and returns
 //! what follows: an advance to record, an activity to perform first, the beginning of a program, a join, a turn of
-//! Claude Code, or the judgement on a turn's reply. A language is a reader and an interpreter behind this function. The
-//! actors only load its files and choose its words for people.
+//! Claude Code, or the judgement on a reply that needs no turn. A language is a reader and an interpreter behind this
+//! function. The actors only load its files and choose its words for people.
+//!
+//! The reply to a turn is judged by the rules that the turn was prepared with ([`TurnRules::outcome`]).
 
 use std::rc::Rc;
 
@@ -27,7 +29,7 @@ use raymond_model::turn::{FailureCause, TurnFailure, TurnReply};
 use raymond_model::widening::PermissionCeiling;
 use serde_json::{Map, Value};
 
-use self::turn::{JudgedTurn, PreparedTurn, TurnPermit, TurnRules};
+use self::turn::{PreparedTurn, ReplyOutcome, TurnPermit, TurnRules};
 use self::workflow_cache::WorkflowCache;
 use super::graph::checked_graph::Graph;
 use super::graph::interpreter::SuspendedWalk;
@@ -42,7 +44,7 @@ use crate::program::interpreter::{ProgramEnvironment, advance};
 use crate::prompt::judgement::{JudgedReply, NO_POLICY, ReplyRules};
 use crate::prompt::script;
 use crate::prompt::step::{JoinResults, add_own};
-use crate::resume::turn::{judged, read};
+use crate::resume::turn::read;
 
 pub mod turn;
 pub mod workflow_cache;
@@ -81,12 +83,8 @@ pub enum ResumeInput {
     Lost(String),
     /// The pending turn has a permit.
     Permitted(TurnPermit),
-    /// The turn has a reply.
-    Replied {
-        /// The rules that the turn was prepared with.
-        rules: Box<TurnRules>,
-        reply: TurnReply,
-    },
+    /// The result of the task that a graph has asked for.
+    TaskDone(WaitResult),
 }
 
 /// The environment of an agent that is advanced.
@@ -163,8 +161,12 @@ pub enum ResumeOutcome {
     JoinDue(Box<Join>),
     /// A turn of Claude Code, with its permit.
     Turn(Box<PreparedTurn>),
-    /// The judgement on a reply that decides the agent's transition.
-    Judged(Box<JudgedTurn>),
+    /// The judgement on a reply that needs no turn: that of a script, or of a person.
+    Judged {
+        /// The rules by which it was judged.
+        rules: Box<TurnRules>,
+        reply: JudgedReply,
+    },
     /// The step failed.
     Failed(TurnFailure),
 }
@@ -229,16 +231,21 @@ fn resume_prompt(input: ResumeInput, environment: &ResumeEnvironment<'_>) -> Res
     match input {
         ResumeInput::Entered => turn::enter(environment),
         ResumeInput::Permitted(permit) => turn::prepare(permit, environment),
-        ResumeInput::Replied { rules, reply } => turn::judge(*rules, &reply, environment),
         ResumeInput::Activity(_) | ResumeInput::Refused(_) | ResumeInput::Lost(_) => {
             ResumeOutcome::Failed(lost("a prompt performs no activity"))
         }
+        ResumeInput::TaskDone(_) => no_task(),
     }
 }
 
 /// Returns the failure of an agent whose activity has an unknown outcome.
 fn lost(why: &str) -> TurnFailure {
     TurnFailure::new(FailureCause::Uncertain, why)
+}
+
+/// Returns the failure of an agent that has the result of a task without a graph.
+fn no_task() -> ResumeOutcome {
+    ResumeOutcome::Failed(lost("only a graph asks for the result of a task"))
 }
 
 // The prompt of the pending turn, for a person who wants to see or edit it. Pure.
@@ -279,7 +286,7 @@ pub fn due_prompt(environment: &ResumeEnvironment<'_>) -> Result<String, String>
 fn judge(text: &str, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
     match turn::prepare(TurnPermit::default(), environment) {
         ResumeOutcome::Turn(prepared) => {
-            let rules = prepared.rules;
+            let rules = Box::new(prepared.rules);
             let structured = rules.reply.output.is_some().then(|| text.to_owned());
             let reply = TurnReply {
                 text: text.to_owned(),
@@ -287,7 +294,11 @@ fn judge(text: &str, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
                 is_given: true,
                 ..TurnReply::default()
             };
-            turn::judge(rules, &reply, environment)
+            match rules.outcome(&reply, environment.source) {
+                ReplyOutcome::Judged(reply) => ResumeOutcome::Judged { rules, reply },
+                ReplyOutcome::TaskDone(_) => no_task(),
+                ReplyOutcome::Failed(failure) => ResumeOutcome::Failed(failure),
+            }
         }
         other => other,
     }
@@ -304,13 +315,13 @@ pub fn check(
     read: &dyn Fn(&str) -> Result<Option<String>, String>,
 ) -> Result<(), String> {
     match judge(text, environment) {
-        ResumeOutcome::Judged(judged) => match judged.reply.judgement {
+        ResumeOutcome::Judged { rules, reply } => match reply.judgement {
             TurnJudgement::Violated { violation, .. } => Err(violation),
             TurnJudgement::Failed(failure) => Err(failure.message),
             TurnJudgement::Accepted(accepted) | TurnJudgement::Proposed { accepted, .. } => {
-                let most = judged.rules.forks.max_fan_out;
+                let most = rules.forks.max_fan_out;
                 let most = most.unwrap_or(environment.settings.forking.max_fan_out);
-                let plan = ForkPlan::new(judged.rules.state.clone(), most);
+                let plan = ForkPlan::new(rules.state, most);
                 plan.check(&accepted.transition, read)
             }
             TurnJudgement::Advanced(_) | TurnJudgement::JoinDue(_) | TurnJudgement::NotStarted => {
@@ -345,7 +356,7 @@ fn resume_program(
         ResumeInput::Refused(why) | ResumeInput::Lost(why) => Some(Err(why)),
         ResumeInput::Entered => None,
         ResumeInput::Permitted(permit) => return turn::prepare(permit, environment),
-        ResumeInput::Replied { rules, reply } => return turn::judge(*rules, &reply, environment),
+        ResumeInput::TaskDone(_) => return no_task(),
     };
     if let Some(activity) = execution.position.activity.as_ref().filter(|_| result.is_none()) {
         let suspended = SuspendedExecution::Recorded;
@@ -407,7 +418,7 @@ fn resume_script(
         ResumeInput::Lost(why) => ResumeOutcome::Failed(lost(&why)),
         // A script takes no turns.
         ResumeInput::Permitted(permit) => turn::prepare(permit, environment),
-        ResumeInput::Replied { rules, reply } => turn::judge(*rules, &reply, environment),
+        ResumeInput::TaskDone(_) => no_task(),
     }
 }
 
@@ -433,9 +444,10 @@ fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> Resum
     let policy = TransitionPolicy { many_forks: true, ..TransitionPolicy::default() };
     let rules = ReplyRules { policy, ..ReplyRules::default() };
     let rules = TurnRules::of(environment.agent, rules);
-    let JudgedReply { judgement, warning } = rules.reply.judge(reply, environment.source);
-    let TurnJudgement::Violated { violation, .. } = judgement else {
-        return judged(rules, reply, JudgedReply { judgement, warning });
+    let judged = rules.reply.judge(reply, environment.source);
+    let TurnJudgement::Violated { violation, .. } = judged.judgement else {
+        let reply = rules.described(judged, reply);
+        return ResumeOutcome::Judged { rules: Box::new(rules), reply };
     };
     let path = environment.source.path(&environment.agent.current_state);
     let line = match reply.text.as_str() {
@@ -451,7 +463,7 @@ fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> Resum
 }
 
 /// Resumes a graph: from a position to the next operation, turn or record. The turn that one of its nodes asks for is
-/// prepared and judged like any other.
+/// prepared like any other.
 fn resume_graph(
     graph: &Graph,
     suspended: SuspendedExecution,
@@ -467,12 +479,7 @@ fn resume_graph(
         // The restart policy says whether the operation is done again.
         ResumeInput::Lost(why) => return ResumeOutcome::Failed(lost(&why)),
         ResumeInput::Permitted(permit) => return turn::prepare(permit, environment),
-        ResumeInput::Replied { rules, reply } => {
-            match turn::task_result(*rules, &reply, environment) {
-                Ok(result) => Some(result),
-                Err(outcome) => return *outcome,
-            }
-        }
+        ResumeInput::TaskDone(result) => Some(result),
     };
     let interpreter = match (suspended, environment.agent.graph()) {
         (SuspendedExecution::Walk(walk), _) => GraphInterpreter::continue_with(graph, *walk),

@@ -122,6 +122,11 @@ impl TurnReport {
         }
     }
 
+    /// Makes it the report of a failed turn that costs as much.
+    pub fn fail(self, failure: TurnFailure) -> Self {
+        Self { cost: self.cost, ..Self::failed(self.turn, failure) }
+    }
+
     /// Creates the report of a turn that a full machine keeps from being taken in.
     pub fn stuck(turn: TurnId, why: String) -> Self {
         Self { stuck: Some(why), ..Self::empty(turn) }

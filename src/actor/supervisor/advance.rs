@@ -3,17 +3,15 @@
 //! The interpreters run in the supervisor, against the run's own facts, so nothing can happen between checking a
 //! condition and waiting for it.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use actix::{AsyncContext, Context as Ctx, Handler};
 use uuid::Uuid;
 
 use super::dispatch::choice;
 use super::{FirstRecordParts, ShutdownPhase, Supervisor};
-use crate::actor::context::now;
+use crate::actor::context::{contained, now};
 use crate::actor::observer::{
     ActivityDone, AdvanceAgent, AgentDown, ApiThrottled, DispatchTurn, PerformActivity,
-    TakeTransition, TurnReported,
+    TakeTransition, TaskDone, TurnReported,
 };
 use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
 use crate::domain::advance::{Advance, AdvanceNext};
@@ -29,7 +27,7 @@ use crate::domain::run::PauseReason;
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::language::prompt::judgement::JudgedReply;
 use crate::language::prompt::step;
-use crate::language::resume::turn::JudgedTurn;
+use crate::language::resume::turn::TurnRules;
 use crate::language::resume::{
     InterruptedActivity, LoadedWorkflow, ResumeEnvironment, ResumeInput, ResumeOutcome,
     SuspendedExecution, interrupted, resume,
@@ -75,7 +73,7 @@ impl Supervisor {
         let others = self.facts_without_kept(&id, &input);
         let outcome = contained(|| {
             let Some(agent) = self.run.agents.get(&id) else { return Ok(None) };
-            let source = self.context.source_of_agent(agent)?;
+            let source = self.context.source_of(agent.folder().as_ref())?;
             let mut environment = self.environment_of(agent, &*source);
             environment.facts = others.as_ref().unwrap_or(environment.facts);
             Ok(Some(resume(&workflow, suspended, input, &environment)))
@@ -128,14 +126,21 @@ impl Supervisor {
                 self.record_report(&TurnReport { judgement, ..report }, ctx);
             }
             ResumeOutcome::Turn(prepared) => self.actor_of(&id).do_send(DispatchTurn(prepared)),
-            ResumeOutcome::Judged(judged) => self.take_judgement(*judged, report, ctx),
+            ResumeOutcome::Judged { rules, reply } => {
+                self.take_judgement(rules, reply, report, ctx);
+            }
             ResumeOutcome::Failed(failure) => self.fail_advance(report, failure, ctx),
         }
     }
 
     /// Has an agent take the transition of an accepted reply. Any other judgement is recorded at once.
-    fn take_judgement(&mut self, judged: JudgedTurn, report: TurnReport, ctx: &mut Ctx<Self>) {
-        let JudgedTurn { rules, shown, reply: JudgedReply { judgement, warning } } = judged;
+    fn take_judgement(
+        &mut self,
+        rules: Box<TurnRules>,
+        JudgedReply { judgement, warning, shown }: JudgedReply,
+        report: TurnReport,
+        ctx: &mut Ctx<Self>,
+    ) {
         let id = report.turn.agent.clone();
         if let Some(warning) = warning {
             tracing::warn!(agent = %id, "{warning}");
@@ -145,7 +150,7 @@ impl Supervisor {
         if !is_accepted {
             return self.record_report(&report, ctx);
         }
-        let taken = TakeTransition { report, rules: Box::new(rules), spent: self.spent(&id) };
+        let taken = TakeTransition { report, rules, spent: self.spent(&id) };
         self.advancing.insert(id.clone());
         self.actor_of(&id).do_send(taken);
     }
@@ -214,23 +219,14 @@ impl Supervisor {
         failure: TurnFailure,
         ctx: &mut Ctx<Self>,
     ) {
-        let TurnReport { turn, cost, .. } = report;
-        self.record_report(&TurnReport { cost, ..TurnReport::failed(turn, failure) }, ctx);
+        self.record_report(&report.fail(failure), ctx);
     }
 
     /// Returns the workflow that an agent's state is written in.
     fn workflow_of(&self, agent: &Agent) -> Result<LoadedWorkflow, TurnFailure> {
-        let source = self.context.source_of_agent(agent)?;
+        let source = self.context.source_of(agent.folder().as_ref())?;
         self.context.workflows.load(agent, self.run.kept_program(agent), &*source)
     }
-}
-
-/// Runs an interpreter; a panic in it is the failure of this agent alone.
-fn contained<T>(work: impl FnOnce() -> Result<T, TurnFailure>) -> Result<T, TurnFailure> {
-    // What the closure reads is not changed by it, so nothing is left half done.
-    catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
-        Err(TurnFailure::new(FailureCause::Panic, "the runtime failed while it served this agent"))
-    })
 }
 
 /// Returns the id of a new session.
@@ -344,6 +340,19 @@ impl Handler<TurnReported> for Supervisor {
 
     fn handle(&mut self, TurnReported(report): TurnReported, ctx: &mut Self::Context) {
         self.record_report(&report, ctx);
+    }
+}
+
+impl Handler<TaskDone> for Supervisor {
+    type Result = ();
+
+    /// Continues the graph with the result. The cost of a turn that is no longer due is recorded.
+    fn handle(&mut self, TaskDone { report, result }: TaskDone, ctx: &mut Self::Context) {
+        let due = self.run.agents.get(&report.turn.agent).map(Agent::turn_id);
+        if due.as_ref() != Some(&report.turn) {
+            return self.record_report(&report, ctx);
+        }
+        self.advance(report, ResumeInput::TaskDone(result), ctx);
     }
 }
 

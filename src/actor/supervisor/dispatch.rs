@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{ShutdownPhase, Supervisor};
 use crate::actor::agent::AgentActor;
 use crate::actor::context::{now, wall_clock_now};
-use crate::actor::observer::{AdvanceAgent, MessageRead, TurnReplied};
+use crate::actor::observer::{AdvanceAgent, MessageRead};
 use crate::actor::runner::{StopLevel, TurnNews};
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS};
 use crate::domain::agent::{Agent, Agent as State};
@@ -236,7 +236,7 @@ impl Supervisor {
     fn reject_over_budget(&mut self, id: &AgentId, whose: &BudgetScope, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(id) else { return };
         let proposed = agent.proposal().map(|proposal| &proposal.transition);
-        let source = self.context.source_of_agent(agent).ok();
+        let source = self.context.source_of(agent.folder().as_ref()).ok();
         let both = proposed.zip(source.as_deref());
         let child = both.map(|(wanted, source)| step::child_options(wanted, source));
         let child = child.unwrap_or_default();
@@ -313,7 +313,7 @@ fn chance() -> f64 {
     (Uuid::new_v4().as_u128() >> 64) as f64 / u64::MAX as f64
 }
 
-// The supervisor and turns: it prepares a turn that has a permit, and judges its reply.
+// The supervisor and turns: it prepares a turn that has a permit.
 
 impl Supervisor {
     /// Prepares the turn of an agent that has a permit. The permit is returned if the agent has ended, or if the run
@@ -339,20 +339,6 @@ impl Supervisor {
             return self.commit(Event::MessagesTaken { turn, message: None }, ctx);
         }
         self.advance(TurnReport::empty(turn), ResumeInput::Permitted(permit), ctx);
-    }
-}
-
-impl Handler<TurnReplied> for Supervisor {
-    type Result = ();
-
-    /// Has the reply judged. The cost of a turn that is no longer due is recorded.
-    fn handle(&mut self, replied: TurnReplied, ctx: &mut Self::Context) {
-        let TurnReplied { report, rules, reply } = replied;
-        let due = self.run.agents.get(&report.turn.agent).map(Agent::turn_id);
-        if due.as_ref() != Some(&report.turn) {
-            return self.record_report(&report, ctx);
-        }
-        self.advance(report, ResumeInput::Replied { rules, reply }, ctx);
     }
 }
 

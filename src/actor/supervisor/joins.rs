@@ -6,8 +6,10 @@ use std::rc::Rc;
 use actix::{ActorFutureExt, AsyncContext, Context as Ctx, Handler, WrapFuture};
 
 use crate::actor::context::now;
-use crate::actor::exchange::{NotReady, made};
-use crate::actor::observer::{ApprovalRequested, CancelConsult, TerminateAgent, consult};
+use crate::actor::exchange::{NotReady, WorkExchange};
+use crate::actor::observer::{
+    ApprovalRequested, CancelConsult, DiscardTurn, TerminateAgent, consult,
+};
 use crate::actor::runner::TurnNews;
 use crate::actor::supervisor::Supervisor;
 use crate::actor::supervisor::advance::new_session;
@@ -66,7 +68,7 @@ impl Supervisor {
         if self.admission.holders().any(|holder| holder == id) {
             self.context.runner.stop(id);
             if let Some(address) = self.agents.get(id) {
-                address.do_send(CancelConsult);
+                address.do_send(DiscardTurn);
             }
             return;
         }
@@ -125,14 +127,14 @@ impl Supervisor {
     /// Advances an agent that enters its state, once its worktree is there.
     pub(super) fn advance_in_working_dir(&mut self, report: TurnReport, ctx: &mut Ctx<Self>) {
         let Some(agent) = self.run.agents.get(&report.turn.agent) else { return };
-        let tree = agent.spec.working_dir.tree.clone();
-        let tree = tree.map(|tree| (tree, agent.spec.working_dir.home.clone()));
+        let working_dir = &agent.spec.working_dir;
+        let tree = working_dir.tree.clone().map(|tree| (tree, working_dir.home.clone()));
         let Some(made_tree) = tree.filter(|tree| !self.made_trees.contains(tree)) else {
             return self.advance(report, ResumeInput::Entered, ctx);
         };
-        let (tree, home) = made_tree.clone();
         let base = agent.own_base();
-        let making = made(Rc::clone(&self.context.performer), home, (agent.id.clone(), tree), base);
+        let exchange = WorkExchange::of(&self.context.performer, &agent.id, working_dir);
+        let making = async move { exchange.prepare(base).await };
         ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {
             Ok(()) => {
                 this.made_trees.insert(made_tree);

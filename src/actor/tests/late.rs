@@ -13,7 +13,7 @@ use crate::actor::agent::AgentActor;
 use crate::actor::context::{RunContext, SupervisorHandle};
 use crate::actor::observer::{
     ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, DispatchTurn, JournalReported,
-    MessageRead, TurnEnded, TurnReplied, TurnReported,
+    MessageRead, TaskDone, TurnEnded, TurnReported,
 };
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
@@ -97,9 +97,10 @@ impl Still {
                 interceptors: Vec::new(),
                 results: PathBuf::new(),
                 forking: ForkSettings::default(),
+                total_cost: std::cell::Cell::default(),
                 supervisor: SupervisorHandle {
                     reports: ctx.address().recipient(),
-                    replies: ctx.address().recipient(),
+                    tasks: ctx.address().recipient(),
                     activities: ctx.address().recipient(),
                     approvals: ctx.address().recipient(),
                     read_messages: ctx.address().recipient(),
@@ -242,6 +243,7 @@ fn dispatched(step: u64) -> DispatchTurn {
         forks: ForkRules::default(),
         on_denied: OnDenied::Continue,
         runs_command: false,
+        is_for_graph: false,
         state: state("B.md"),
         folder: None,
         working_dir: WorkingDir::default(),
@@ -268,14 +270,6 @@ impl Actor for Ear {
     type Context = actix::Context<Self>;
 }
 
-impl Handler<TurnReplied> for Ear {
-    type Result = ();
-
-    fn handle(&mut self, replied: TurnReplied, _: &mut Self::Context) {
-        let _ = self.0.send(replied.report);
-    }
-}
-
 impl Handler<TurnReported> for Ear {
     type Result = ();
 
@@ -295,7 +289,7 @@ macro_rules! ignored {
     )*};
 }
 
-ignored!(ActivityDone, ApiThrottled, ApprovalRequested, MessageRead, AgentDown);
+ignored!(TaskDone, ActivityDone, ApiThrottled, ApprovalRequested, MessageRead, AgentDown);
 
 #[test]
 fn agent_reports_only_current_turn_and_only_once() {
@@ -316,9 +310,10 @@ fn agent_reports_only_current_turn_and_only_once() {
             interceptors: Vec::new(),
             results: PathBuf::new(),
             forking: ForkSettings::default(),
+            total_cost: std::cell::Cell::default(),
             supervisor: SupervisorHandle {
                 reports: ear.clone().recipient(),
-                replies: ear.clone().recipient(),
+                tasks: ear.clone().recipient(),
                 activities: ear.clone().recipient(),
                 approvals: ear.clone().recipient(),
                 read_messages: ear.clone().recipient(),

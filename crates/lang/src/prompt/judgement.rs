@@ -39,6 +39,8 @@ pub struct JudgedReply {
     pub judgement: TurnJudgement,
     /// A warning for people: the evaluator named no valid transition.
     pub warning: Option<String>,
+    /// The texts that the reply shows to people.
+    pub shown: Vec<String>,
 }
 
 /// What helps an agent that could not be reminded.
@@ -63,7 +65,7 @@ impl ReplyRules {
     }
 
     /// Returns the texts that a reply shows to people. A reply that is an answer as it stands has no tags.
-    pub fn shown(&self, reply: &TurnReply) -> Vec<String> {
+    pub(crate) fn shown(&self, reply: &TurnReply) -> Vec<String> {
         let has_tags = self.output.is_none() && self.proposal.is_none() && self.task.is_none();
         if has_tags { tag::find(&reply.text).shown } else { Vec::new() }
     }
@@ -82,10 +84,11 @@ impl ReplyRules {
                     proposal.evaluator
                 )
             });
-            return JudgedReply { judgement: TurnJudgement::Accepted(accepted), warning };
+            let judgement = TurnJudgement::Accepted(accepted);
+            return JudgedReply { judgement, warning, shown: Vec::new() };
         }
         match answer {
-            Ok(accepted) => self.evaluate(accepted, &reply.text),
+            Ok(accepted) => self.evaluate(accepted, reply),
             Err(violation) => self.violated(&violation, source),
         }
         .into()
@@ -148,17 +151,19 @@ impl ReplyRules {
         Ok(accepted)
     }
 
-    fn evaluate(&self, accepted: AcceptedTransition, text: &str) -> TurnJudgement {
+    fn evaluate(&self, accepted: AcceptedTransition, reply: &TurnReply) -> TurnJudgement {
         match &self.evaluator {
             None => TurnJudgement::Accepted(accepted),
             Some(Evaluator::Pattern { pattern, found, missing }) => {
                 let instead = (found.as_deref(), missing.as_deref());
-                let judged = evaluator::judged_by_pattern(accepted, text, pattern, instead);
+                let judged = evaluator::judged_by_pattern(accepted, &reply.text, pattern, instead);
                 TurnJudgement::Accepted(judged)
             }
+            // The person who gave the reply has decided.
+            Some(Evaluator::Prompt { .. }) if reply.is_given => TurnJudgement::Accepted(accepted),
             Some(Evaluator::Prompt { file, .. }) => TurnJudgement::Proposed {
                 accepted,
-                output: shown_output(text).to_owned(),
+                output: shown_output(&reply.text).to_owned(),
                 evaluator: file.clone(),
             },
         }
@@ -189,7 +194,7 @@ impl ReplyRules {
 
 impl From<TurnJudgement> for JudgedReply {
     fn from(judgement: TurnJudgement) -> Self {
-        Self { judgement, warning: None }
+        Self { judgement, warning: None, shown: Vec::new() }
     }
 }
 

@@ -68,12 +68,10 @@ fn prepared(scene: &Scene, source: &BTreeMap<String, String>) -> PreparedTurn {
 
 /// Returns the judgement on a reply to a prepared turn.
 fn judged(scene: &Scene, source: &BTreeMap<String, String>, text: &str) -> TurnJudgement {
-    let rules = Box::new(prepared(scene, source).rules);
     let reply = TurnReply { text: text.to_owned(), ..TurnReply::default() };
-    let input = ResumeInput::Replied { rules, reply };
-    let outcome = resumed_with(&LoadedWorkflow::Prompts, scene, input, source);
-    let ResumeOutcome::Judged(judged) = outcome else { panic!("{outcome:?}") };
-    judged.reply.judgement
+    let outcome = prepared(scene, source).rules.outcome(&reply, source);
+    let ReplyOutcome::Judged(judged) = outcome else { panic!("{outcome:?}") };
+    judged.judgement
 }
 
 /// Returns a graph whose first node has these actions.
@@ -193,8 +191,8 @@ fn script_runs_and_its_last_line_is_the_reply() {
     assert_eq!((file.as_str(), interpreter, timeout_ms), ("b.sh", vec!["sh".to_owned()], 1000));
     let output = ActivityResult::Value(json!({"stdout": "x\n<result>y</result>\n"}));
     let next = resumed(&workflow, &scene, ResumeInput::Activity(Ok(output)));
-    let ResumeOutcome::Judged(judged) = next else { panic!("{next:?}") };
-    let TurnJudgement::Accepted(accepted) = judged.reply.judgement else { panic!("{judged:?}") };
+    let ResumeOutcome::Judged { reply, .. } = next else { panic!("{next:?}") };
+    let TurnJudgement::Accepted(accepted) = reply.judgement else { panic!("{reply:?}") };
     let Transition::Result { payload, .. } = accepted.transition else { panic!("{accepted:?}") };
     assert_eq!(payload, "y");
     let silent = ActivityResult::Value(json!({"stdout": "no tag\n"}));

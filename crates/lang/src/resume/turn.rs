@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use super::{ResumeEnvironment, ResumeOutcome};
-use crate::prompt::evaluator::Evaluator;
 use crate::prompt::judgement::{JudgedReply, ReplyRules};
 use crate::prompt::step::{
     self, DocumentReader, JoinResults, OptionSite, PreparedPrompt, PromptContext, RESULTS_FILE,
     UnfilledPlaceholder,
 };
+use crate::source::WorkflowSource;
 use raymond_model::agent::{Agent, PersonMessage};
 use raymond_model::approval::GrantedRule;
 use raymond_model::consult::SpendingTotals;
@@ -59,6 +59,8 @@ pub struct TurnRules {
     pub on_denied: OnDenied,
     /// True if the prompt may be a command, which may have nothing to say.
     pub runs_command: bool,
+    /// True if a graph has asked for the turn, and continues with its result.
+    pub is_for_graph: bool,
     pub state: StateName,
     /// The folder of the state below the scope, if it is not the scope itself.
     pub folder: Option<Folder>,
@@ -79,6 +81,7 @@ impl TurnRules {
             forks: ForkRules::default(),
             on_denied: OnDenied::default(),
             runs_command: false,
+            is_for_graph: agent.graph().is_some(),
             state: agent.current_state.clone(),
             folder: agent.folder(),
             working_dir: agent.spec.working_dir.clone(),
@@ -87,15 +90,53 @@ impl TurnRules {
     }
 }
 
-/// A judged reply.
+/// The outcome of a reply.
 #[derive(Debug, Clone)]
-pub struct JudgedTurn {
-    /// The rules by which it was judged.
-    pub rules: TurnRules,
-    /// The texts that it shows to people.
-    pub shown: Vec<String>,
-    /// The judgement.
-    pub reply: JudgedReply,
+pub enum ReplyOutcome {
+    /// The judgement, from which the agent's next step follows.
+    Judged(JudgedReply),
+    /// The result of a task; the graph that asked for it continues with it.
+    TaskDone(WaitResult),
+    /// The turn failed: a tool was refused where that counts as a failure, or an evaluator said nothing.
+    Failed(TurnFailure),
+}
+
+impl TurnRules {
+    /// Returns the outcome of a reply to the turn.
+    pub fn outcome(&self, reply: &TurnReply, source: &dyn WorkflowSource) -> ReplyOutcome {
+        if let Some(failure) = TurnFailure::of_refused_tools(reply, self.on_denied) {
+            return ReplyOutcome::Failed(failure);
+        }
+        let may_be_empty = reply.is_given || (self.runs_command && reply.asked_no_model);
+        let judged_reply = if reply.is_empty() && !may_be_empty {
+            if self.reply.proposal.is_some() {
+                // An evaluator is asked again, because it is not reminded.
+                let failure =
+                    TurnFailure::of_reply(reply, FailureCause::Crash, "the reply is empty");
+                return ReplyOutcome::Failed(failure);
+            }
+            self.reply.judge_empty(source).into()
+        } else if self.is_for_graph {
+            match self.reply.task_result(reply, source) {
+                Ok(result) => return ReplyOutcome::TaskDone(result),
+                Err(judgement) => (*judgement).into(),
+            }
+        } else {
+            self.reply.judge(reply, source)
+        };
+        ReplyOutcome::Judged(self.described(judged_reply, reply))
+    }
+
+    /// Adds what the reply shows to people. A hook that kept the turn from ending is named with what is wrong.
+    pub(super) fn described(&self, mut judged: JudgedReply, reply: &TurnReply) -> JudgedReply {
+        judged.shown = self.reply.shown(reply);
+        if let (TurnJudgement::Violated { violation, .. }, Some(hook)) =
+            (&mut judged.judgement, &reply.hook)
+        {
+            let _ = write!(violation, "; a Stop hook kept the turn from ending: {hook}");
+        }
+        judged
+    }
 }
 
 /// Returns what an agent waits for before the turn of its state: agents that it has forked, or a permit. An unreadable
@@ -283,76 +324,4 @@ fn check_unpinned(own: &TurnOptions, environment: &ResumeEnvironment<'_>) -> Res
     Err(format!(
         "{path}: {key}: this widens permissions in a file that was changed since the run began; use the new file with --migrate, or leave the key out"
     ))
-}
-
-/// Judges a reply by the rules of its turn.
-pub(super) fn judge(
-    rules: TurnRules,
-    reply: &TurnReply,
-    environment: &ResumeEnvironment<'_>,
-) -> ResumeOutcome {
-    let mut rules = match with_answer(rules, reply, environment) {
-        Ok(rules) => rules,
-        Err(outcome) => return *outcome,
-    };
-    if reply.is_given {
-        // The person has decided.
-        rules.reply.evaluator.take_if(|own| matches!(own, Evaluator::Prompt { .. }));
-    }
-    let judged_reply = rules.reply.judge(reply, environment.source);
-    judged(rules, reply, judged_reply)
-}
-
-/// Returns the reply to a task as a wait result for the graph that asked for it.
-///
-/// # Errors
-/// The outcome of a reply that is not usable.
-pub(super) fn task_result(
-    rules: TurnRules,
-    reply: &TurnReply,
-    environment: &ResumeEnvironment<'_>,
-) -> Result<WaitResult, Box<ResumeOutcome>> {
-    let rules = with_answer(rules, reply, environment)?;
-    let result = rules.reply.task_result(reply, environment.source);
-    result.map_err(|judgement| Box::new(judged(rules, reply, (*judgement).into())))
-}
-
-/// Returns the rules of a turn whose reply is an answer.
-///
-/// # Errors
-/// The outcome of a reply that is none: a tool was refused where that counts as a failure, or it says nothing.
-fn with_answer(
-    rules: TurnRules,
-    reply: &TurnReply,
-    environment: &ResumeEnvironment<'_>,
-) -> Result<TurnRules, Box<ResumeOutcome>> {
-    if let Some(failure) = TurnFailure::of_refused_tools(reply, rules.on_denied) {
-        return Err(Box::new(ResumeOutcome::Failed(failure)));
-    }
-    if !reply.is_empty() || reply.is_given || (rules.runs_command && reply.asked_no_model) {
-        return Ok(rules);
-    }
-    if rules.reply.proposal.is_some() {
-        // An evaluator is asked again, because it is not reminded.
-        let failure = TurnFailure::of_reply(reply, FailureCause::Crash, "the reply is empty");
-        return Err(Box::new(ResumeOutcome::Failed(failure)));
-    }
-    let judgement = rules.reply.judge_empty(environment.source);
-    Err(Box::new(judged(rules, reply, judgement.into())))
-}
-
-/// Returns the outcome of a reply that has been judged. A hook that kept the turn from ending is named with what is
-/// wrong.
-pub(super) fn judged(
-    rules: TurnRules,
-    reply: &TurnReply,
-    mut judged_reply: JudgedReply,
-) -> ResumeOutcome {
-    let shown = rules.reply.shown(reply);
-    if let (TurnJudgement::Violated { violation, .. }, Some(hook)) =
-        (&mut judged_reply.judgement, &reply.hook)
-    {
-        let _ = write!(violation, "; a Stop hook kept the turn from ending: {hook}");
-    }
-    ResumeOutcome::Judged(Box::new(JudgedTurn { rules, shown, reply: judged_reply }))
 }

@@ -56,33 +56,23 @@ enum CallStatus {
 
 #[derive(Deserialize)]
 struct AskedPermission<'line> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     subtype: RawField<'line>,
-    #[serde(borrow, default)]
     tool_name: RawField<'line>,
-    #[serde(borrow, default)]
     tool_use_id: RawField<'line>,
-    #[serde(borrow, default)]
     input: RawField<'line>,
-    #[serde(borrow, default)]
     agent_id: RawField<'line>,
-    #[serde(borrow, default)]
     blocked_path: RawField<'line>,
-    #[serde(borrow, default)]
     decision_reason: RawField<'line>,
-    #[serde(borrow, default)]
     decision_reason_type: RawField<'line>,
-    #[serde(borrow, default)]
     permission_suggestions: RawField<'line>,
 }
 
 #[derive(Deserialize)]
 struct SuggestedChange<'line> {
-    #[serde(borrow, default, rename = "type")]
+    #[serde(borrow, rename = "type")]
     kind: RawField<'line>,
-    #[serde(borrow, default)]
     behavior: RawField<'line>,
-    #[serde(borrow, default)]
     rules: RawField<'line>,
 }
 
@@ -97,7 +87,7 @@ struct ProgramRule {
 
 #[derive(Deserialize)]
 struct DeniedCall<'line> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     tool_use_id: RawField<'line>,
 }
 
@@ -393,11 +383,11 @@ enum RefusalStatus {
 /// One of the `permission_denials` of a result.
 #[derive(Deserialize)]
 pub(crate) struct PermissionDenial<'line> {
-    #[serde(borrow, default, rename = "tool_name")]
+    #[serde(borrow, rename = "tool_name")]
     name: RawField<'line>,
-    #[serde(borrow, default, rename = "tool_use_id")]
+    #[serde(rename = "tool_use_id")]
     pub(crate) id: RawField<'line>,
-    #[serde(borrow, default, rename = "tool_input")]
+    #[serde(rename = "tool_input")]
     input: RawField<'line>,
 }
 

@@ -77,13 +77,10 @@ impl TurnRemainder {
 
 #[derive(Deserialize)]
 struct ReportedTask<'line> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     task_id: RawField<'line>,
-    #[serde(borrow, default)]
     task_type: RawField<'line>,
-    #[serde(borrow, default)]
     description: RawField<'line>,
-    #[serde(borrow, default)]
     ambient: RawField<'line>,
 }
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use memchr::{memchr, memmem};
 use raymond_model::id::MessageId;
 use raymond_model::time::Timestamp;
-use serde::de::{Error, Visitor};
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
@@ -15,99 +15,55 @@ use serde_json::value::RawValue;
 pub(crate) struct StreamLine<'line> {
     #[serde(rename = "type")]
     pub(crate) kind: LineKind,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) subtype: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) uuid: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) session_id: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) timestamp: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) credential_expires_at: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) message: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) error: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) parent_tool_use_id: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) is_error: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) result: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) structured_output: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) total_cost_usd: RawField<'line>,
-    #[serde(borrow, default, rename = "modelUsage")]
+    #[serde(rename = "modelUsage")]
     pub(crate) model_usage: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) duration_ms: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) api_error_status: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) api_error: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) errors: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) attempt: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) retry_delay_ms: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) error_status: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) rate_limit_info: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) task_id: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) task_type: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) description: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) is_backgrounded: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) tasks: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) state: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) queued_turn_count: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) terminal_reason: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) num_turns: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) content: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) prevent_continuation: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) original_model: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) fallback_model: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) model_usage_since_last_result: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) user_message_uuids: RawField<'line>,
-    #[serde(borrow, default, rename = "isReplay")]
+    #[serde(rename = "isReplay")]
     pub(crate) is_replay: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) response: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) request_id: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) request: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) origin: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) claude_code_version: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) permission_denials: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) tool_name: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) tool_use_id: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) tool_use_result: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) event: RawField<'line>,
 }
 
@@ -163,14 +119,14 @@ impl<'line> StreamLine<'line> {
 /// The content of a message, in any form.
 #[derive(Deserialize)]
 struct MessageContent<'line> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     content: RawField<'line>,
 }
 
 /// The text of a block of a message, if it has any.
 #[derive(Deserialize)]
 struct TextBlock<'line> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     text: RawField<'line>,
 }
 
@@ -190,20 +146,17 @@ pub(crate) struct PartialEvent<'line> {
 pub(crate) struct ContentDelta<'line> {
     #[serde(rename = "type", borrow, default)]
     pub(crate) kind: Cow<'line, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) text: RawField<'line>,
 }
 
 /// The answer to a control request.
 #[derive(Deserialize)]
 pub(crate) struct ControlResponse<'line> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) subtype: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) error: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) request_id: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) response: RawField<'line>,
 }
 
@@ -217,9 +170,8 @@ pub(crate) struct UsageResponse<'line> {
 /// The totals of a session, as `get_usage` gives them.
 #[derive(Deserialize)]
 pub(crate) struct SessionUsage<'line> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) total_cost_usd: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) model_usage: RawField<'line>,
 }
 
@@ -230,7 +182,7 @@ pub(crate) struct StreamTurnOrigin<'line> {
     pub(crate) kind: Cow<'line, str>,
 }
 
-/// A value that is not yet understood.
+/// A value that is not yet understood; `None` if it is absent. One `borrow` makes all such fields of a struct borrow.
 pub(crate) type RawField<'line> = Option<&'line RawValue>;
 
 /// Returns the value, if it is there and of that type.
@@ -273,11 +225,9 @@ impl Visitor<'_> for LossyVisitor {
 
 #[derive(Deserialize)]
 pub(crate) struct StreamMessage<'line> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) id: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) model: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) usage: RawField<'line>,
     #[serde(borrow, default)]
     pub(crate) content: Vec<ContentBlock<'line>>,
@@ -287,19 +237,14 @@ pub(crate) struct StreamMessage<'line> {
 pub(crate) struct ContentBlock<'line> {
     #[serde(rename = "type", borrow)]
     pub(crate) kind: Cow<'line, str>,
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) name: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) id: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) tool_use_id: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) text: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) input: RawField<'line>,
-    #[serde(borrow, default, rename = "content")]
+    #[serde(rename = "content")]
     pub(crate) answer: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) is_error: RawField<'line>,
 }
 
@@ -319,32 +264,30 @@ impl ContentBlock<'_> {
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct ModelUsage<'line> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) input_tokens: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) output_tokens: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) cache_read_input_tokens: RawField<'line>,
-    #[serde(borrow, default)]
     pub(crate) cache_creation_input_tokens: RawField<'line>,
-    #[serde(borrow, default, rename = "costUSD")]
+    #[serde(rename = "costUSD")]
     pub(crate) cost_usd: RawField<'line>,
 }
 
 #[derive(Deserialize)]
 pub(crate) struct RateLimit<'line> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     pub(crate) status: RawField<'line>,
-    #[serde(borrow, default, rename = "resetsAt")]
+    #[serde(rename = "resetsAt")]
     pub(crate) resets_at: RawField<'line>,
-    #[serde(borrow, default, rename = "isUsingOverage")]
+    #[serde(rename = "isUsingOverage")]
     pub(crate) on_extra_usage: RawField<'line>,
-    #[serde(borrow, default, rename = "rateLimitType")]
+    #[serde(rename = "rateLimitType")]
     pub(crate) kind: RawField<'line>,
 }
 
 /// The kind of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub(crate) enum LineKind {
     /// A message of the model, or a complete part of a message.
     Assistant,
@@ -355,52 +298,25 @@ pub(crate) enum LineKind {
     /// The end of a turn.
     Result,
     /// The state of the account's limits.
+    #[serde(rename = "rate_limit_event")]
     RateLimit,
     /// The answer to a request of the runtime, not of the workflow.
     ControlResponse,
     /// A request of the program to the runtime.
     ControlRequest,
     /// The program gives a request up.
+    #[serde(rename = "control_cancel_request")]
     ControlCancel,
     /// A piece of a message that the model still writes.
+    #[serde(rename = "stream_event")]
     Partial,
     /// A kind that nothing here reads.
+    #[serde(other)]
     Other,
 }
 
-impl<'de> Deserialize<'de> for LineKind {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_str(LineKindVisitor)
-    }
-}
-
-struct LineKindVisitor;
-
-impl Visitor<'_> for LineKindVisitor {
-    type Value = LineKind;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("the kind of an event")
-    }
-
-    fn visit_str<E: Error>(self, name: &str) -> Result<LineKind, E> {
-        Ok(match name {
-            "assistant" => LineKind::Assistant,
-            "user" => LineKind::User,
-            "system" => LineKind::System,
-            "result" => LineKind::Result,
-            "rate_limit_event" => LineKind::RateLimit,
-            "control_response" => LineKind::ControlResponse,
-            "control_request" => LineKind::ControlRequest,
-            "control_cancel_request" => LineKind::ControlCancel,
-            PARTIAL => LineKind::Partial,
-            _ => LineKind::Other,
-        })
-    }
-}
-
 /// The name of the kind of partial messages.
-pub(crate) const PARTIAL: &str = "stream_event";
+const PARTIAL: &str = "stream_event";
 
 // A line that is too long to be held, without the values that make it long. Pure.
 //

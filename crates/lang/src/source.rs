@@ -1,10 +1,10 @@
 //! The files of a workflow as the languages see them: how they are read, their checksums, and places in them.
 
 use std::collections::BTreeMap;
-use std::fmt::Write;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
+use raymond_model::hexadecimal::hexadecimal;
 use raymond_model::id::{Folder, ScopePath, StateKind, StateName};
 use serde::Serialize;
 use sha2::{Digest, Sha256};
@@ -261,21 +261,12 @@ impl WorkflowSource for BTreeMap<String, String> {
 
 /// Returns the checksum of a content: `sha256:` and hexadecimal digits.
 pub fn checksum(content: impl AsRef<[u8]>) -> String {
-    format!("sha256:{}", hexadecimal(&Sha256::digest(content.as_ref())))
+    format!("sha256:{}", hexadecimal(Sha256::digest(content.as_ref())))
 }
 
 /// Returns the name of a file that is kept for a text: the first 32 digits of its checksum.
 pub fn short_name(text: &str) -> String {
     hexadecimal(&Sha256::digest(text)[..16])
-}
-
-/// Returns bytes as hexadecimal digits.
-pub fn hexadecimal(bytes: &[u8]) -> String {
-    bytes.iter().fold(String::with_capacity(2 * bytes.len()), |mut digits, byte| {
-        // Writing to a text cannot fail.
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
 }
 
 /// Returns whether a file is a state: by its name, and by its mode where the name leaves that open.

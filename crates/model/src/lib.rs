@@ -31,6 +31,7 @@ pub mod fact;
 pub mod git_exchange;
 pub mod graph_execution;
 pub mod graph_types;
+pub mod hexadecimal;
 pub mod history;
 pub mod host;
 pub mod host_work;

@@ -5,7 +5,7 @@
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::{Digest, Sha256};
 
-use raymond_lang::source::hexadecimal;
+use raymond_model::hexadecimal::hexadecimal;
 
 /// The length of a proof, in hexadecimal digits.
 pub const PROOF_LENGTH: usize = 64;
@@ -52,7 +52,7 @@ impl ProofKey {
     /// Returns the proof of a content, in hexadecimal digits.
     pub fn proof(&self, purpose: &str, content: &[u8]) -> String {
         let tag = self.mac(purpose, content).finalize().into_bytes();
-        hexadecimal(&tag)
+        hexadecimal(tag)
     }
 
     /// Returns whether a proof is that of a content, in a time that does not depend on where they differ.

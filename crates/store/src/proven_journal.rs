@@ -8,7 +8,7 @@ use super::layout::RunDir;
 use super::record::{decode, is_proven};
 use super::run_store::records_key;
 use crate::proof::ProofKey;
-use raymond_lang::source::hexadecimal;
+use raymond_model::hexadecimal::hexadecimal;
 use raymond_model::sealed_terms::{JournalFlaw, RunSeal};
 
 /// Returns the flaw of a journal that makes it untrusted; `None` if a raymond of the user wrote all of it.
@@ -45,7 +45,7 @@ pub fn flaw(
         Ok(())
     })?;
     let is_whole = sealed.is_none_or(|sealed| {
-        sealed_end == sealed.length && hexadecimal(&hash.finalize()) == sealed.checksum
+        sealed_end == sealed.length && hexadecimal(hash.finalize()) == sealed.checksum
     });
     Ok(match (is_this_run, is_whole) {
         (false, _) => Some(JournalFlaw::OtherRun),

@@ -8,7 +8,8 @@ use std::io::{ErrorKind, Read, Write};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use raymond_lang::source::{checksum, hexadecimal, short_name};
+use raymond_lang::source::{checksum, short_name};
+use raymond_model::hexadecimal::hexadecimal;
 use raymond_model::id::RunId;
 use raymond_model::sealed_terms::{RunSeal, SealedJournal, WorkflowPins};
 use raymond_model::turn::TurnOffset;
@@ -326,7 +327,7 @@ pub fn seal_of_journal(path: &Path) -> Result<SealedJournal, Error> {
     loop {
         let count = file.read(&mut chunk).map_err(failed())?;
         if count == 0 {
-            return Ok(SealedJournal { length, checksum: hexadecimal(&hash.finalize()) });
+            return Ok(SealedJournal { length, checksum: hexadecimal(hash.finalize()) });
         }
         length += count as u64;
         hash.update(&chunk[..count]);

@@ -1,11 +1,11 @@
 //! The changes of files that a recorded or a scripted turn makes in the working directory of its agent.
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use raymond_agents::working_dirs::WorkingDirs;
 use raymond_model::cassette::{MAX_PATCHED_BYTES, PatchFailure, RecordedChange};
+use raymond_model::hexadecimal::hexadecimal;
 use raymond_model::operation::Operation;
 use raymond_model::turn::TurnId;
 use raymond_model::worktree_snapshot::WorkingDir;
@@ -145,11 +145,7 @@ fn content_after(
 }
 
 fn checksum(text: &str) -> String {
-    Sha256::digest(text).iter().fold(String::new(), |mut digits, byte| {
-        // Writing to a text cannot fail.
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
+    hexadecimal(Sha256::digest(text))
 }
 
 // The files that a scripted reply writes and removes in place of an agent's tools.
@@ -282,7 +278,7 @@ mod tests {
     }
 
     #[test]
-    fn patches_that_do_not_apply_or_lead_outside_are_told() {
+    fn patches_that_do_not_apply_or_lead_outside_are_reported() {
         let ground = ground();
         std::fs::write(ground.root.join("a"), "y").expect("written");
         let content = || FilePatch::Content("x".to_owned());

@@ -5,9 +5,9 @@
 //! refused only because nobody answered are left.
 
 use std::collections::VecDeque;
-use std::fmt::Write as _;
 
 use raymond_model::approval::{ApprovalRequest, ApprovalRule, ApprovalVerdict, NO_RULE};
+use raymond_model::hexadecimal::hexadecimal;
 use raymond_model::refusal::{NAMED_PER_TURN, ToolRefusal, ToolRefusals};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -267,12 +267,7 @@ impl AskedCall {
 
 /// Returns the checksum of an input whose keys are in order.
 fn checksum(input: &Value) -> String {
-    let digits = Sha256::digest(input.to_string());
-    digits.iter().fold("sha256:".to_owned(), |mut text, byte| {
-        // Writing to a text cannot fail.
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    format!("sha256:{}", hexadecimal(Sha256::digest(input.to_string())))
 }
 
 /// Returns the rules that the program suggests; none if one of them cannot be read.

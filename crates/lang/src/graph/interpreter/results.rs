@@ -3,19 +3,18 @@
 //! Results are texts for people, checksums, and what agents and pages give.
 
 use std::collections::BTreeSet;
-use std::fmt::Write as _;
 
 use raymond_model::advance::AdvanceNext;
 use raymond_model::graph_execution::{GraphStateChange, LoopFrame, LoopItems};
 use raymond_model::json_mistake::ValuePath;
 use raymond_model::question::{OTHER, QuestionOption};
 use serde_json::{Map, Value};
-use sha2::{Digest, Sha256};
 
 use super::{GraphInterpreter, GraphYield};
 use crate::expression::{Error, Fuel, NameScope, ValueTemplate, as_text, text};
 use crate::graph::checked_graph::{ElementText, OptionsFromState};
 use crate::graph::reader::table;
+use crate::source::checksum;
 
 /// The outcome of one action.
 pub(in crate::graph) enum ActionOutcome {
@@ -129,12 +128,7 @@ pub(super) fn hash(value: &Value) -> String {
         },
         str::to_owned,
     );
-    let digest = Sha256::digest(text.as_bytes());
-    let mut hash = String::from("sha256:");
-    for byte in digest {
-        let _ = write!(hash, "{byte:02x}");
-    }
-    hash
+    checksum(text)
 }
 
 // The paths of parameters: where values are read, and where they are written.

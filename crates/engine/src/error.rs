@@ -3,6 +3,8 @@
 use raymond_model::host::HostName;
 use raymond_model::id::RunId;
 
+use crate::EngineAddress;
+
 /// The reason why an engine did not do what it was asked for.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EngineError {
@@ -106,6 +108,28 @@ pub enum EngineError {
         /// The error in it.
         why: String,
     },
+}
+
+#[cfg(any(feature = "postgres", feature = "restate"))]
+impl EngineError {
+    /// Returns an error that may pass.
+    pub(crate) fn unreachable(engine: &EngineAddress, why: impl Into<String>) -> Self {
+        Self::Unreachable { engine: engine.to_string(), why: why.into() }
+    }
+
+    /// Returns an error that stays.
+    pub(crate) fn refused(engine: &EngineAddress, why: impl Into<String>) -> Self {
+        Self::Refused { engine: engine.to_string(), why: why.into() }
+    }
+
+    /// Returns an error about what is stored.
+    pub(crate) fn damaged(
+        engine: &EngineAddress,
+        what: impl Into<String>,
+        why: impl Into<String>,
+    ) -> Self {
+        Self::Damaged { engine: engine.to_string(), what: what.into(), why: why.into() }
+    }
 }
 
 impl EngineError {

@@ -7,6 +7,8 @@
 //! All calls block, so they are made off the supervisor's thread. Each may be made again after an error: a call that
 //! was carried out changes nothing the second time.
 
+#[cfg(any(feature = "postgres", feature = "restate"))]
+mod client;
 pub mod connect;
 pub mod error;
 #[cfg(feature = "postgres")]

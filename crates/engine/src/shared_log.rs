@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use raymond_model::host::{HostEpoch, HostName, HostReport, HostStanding};
 use raymond_model::id::RunId;
+pub use raymond_model::log_line::LogLine;
+use serde::{Deserialize, Serialize};
 
 use crate::EngineError;
 
@@ -19,15 +21,6 @@ pub struct NewSharedRun {
     pub terms: String,
     /// The first lines of its log.
     pub lines: Vec<LogLine>,
-}
-
-/// A line of a log: a record.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct LogLine {
-    /// The number of the record, from 1 without gaps.
-    pub seq: u64,
-    /// The record, without a line break.
-    pub text: String,
 }
 
 /// The right to write the log of a run, until another raymond takes the run over.
@@ -51,6 +44,25 @@ pub struct SharedRun {
     pub has_ended: bool,
     /// True if its last supervisor let the lease run out without releasing it.
     pub is_abandoned: bool,
+}
+
+/// The longest lease.
+#[cfg(any(feature = "postgres", feature = "restate"))]
+pub(crate) const LONGEST_LEASE: Duration = Duration::from_hours(24 * 365);
+
+/// Checks that the numbers of a run's lines follow each other from `first`.
+#[cfg(any(feature = "postgres", feature = "restate"))]
+pub(crate) fn check_order(
+    engine: &crate::EngineAddress,
+    run: &RunId,
+    lines: &[LogLine],
+    first: u64,
+) -> Result<(), EngineError> {
+    let misplaced = lines.iter().zip(first..).find(|(line, seq)| line.seq != *seq);
+    misplaced.map_or(Ok(()), |(line, seq)| {
+        let why = format!("record {} was given instead of record {seq}", line.seq);
+        Err(EngineError::damaged(engine, format!("the run {run}"), why))
+    })
 }
 
 /// The logs of runs.
@@ -129,15 +141,6 @@ pub trait SharedLog {
 // The engine does not know what a change means. A writer has read all changes before, and appends its own behind them
 // only if no other has come meanwhile. Otherwise it reads that one, and decides again.
 
-/// A change in the log.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct FactLogEntry {
-    /// Its number, from 1 without gaps.
-    pub number: u64,
-    /// Its text, which no other change has.
-    pub text: String,
-}
-
 /// The outcome of an append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FactAppend {
@@ -147,13 +150,13 @@ pub enum FactAppend {
     Crossed,
 }
 
-/// The log of the changes of facts.
+/// The log of the changes of facts. A line is a change, with a text that no other change has.
 pub trait FactLog {
     /// Returns changes after the change with the number `after`, at most `limit` of them, in order.
     ///
     /// # Errors
     /// [`EngineError::Damaged`] if one is missing.
-    fn fact_changes(&self, after: u64, limit: usize) -> Result<Vec<FactLogEntry>, EngineError>;
+    fn fact_changes(&self, after: u64, limit: usize) -> Result<Vec<LogLine>, EngineError>;
 
     /// Appends a change if `after` is the number of the last one; 0 is that of an empty log. The same text again in the
     /// same place was appended by an earlier call. A step of a run makes its change with the lease of the run.
@@ -177,8 +180,8 @@ pub trait FactLog {
 
 // The mailbox of hosts: requests of supervisors, each carried out once by the host that it is for, and the replies.
 //
-// A request has a key. Sending the same key again changes nothing, so a supervisor that was taken over sends what is
-// due again, and gets the reply of the first one. A request stays until it is withdrawn or forgotten.
+// A request has a key. Sending the same key again changes nothing, so a supervisor that was taken over sends its
+// pending requests again, and gets the reply of the first one. A request stays until it is withdrawn or forgotten.
 
 /// A request for a host.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -194,7 +197,7 @@ pub struct HostRequest {
 }
 
 /// A reply to a request.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostReply {
     /// The key of the request.
     pub key: String,
@@ -203,7 +206,8 @@ pub struct HostReply {
 }
 
 /// The fate of a request that was withdrawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Withdrawal {
     /// It had not been begun, and is not.
     NotBegun,
@@ -345,7 +349,7 @@ pub trait HostQuestions {
 pub const HOST_SILENCE: Duration = Duration::from_secs(6);
 
 /// The right of a worker to act for a host, until the host is declared lost or another worker takes the name.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct HostClaim {
     pub host: HostName,
     pub epoch: HostEpoch,

@@ -41,6 +41,7 @@ pub mod json_mistake;
 pub mod killed_run;
 pub mod ledger;
 pub mod live_results;
+pub mod log_line;
 pub mod model;
 pub mod money;
 pub mod observed_run;

@@ -14,6 +14,8 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use raymond_model::log_line::LogLine;
+
 use crate::fault::{point, recorded};
 use crate::{Error, files, plain_file};
 
@@ -25,16 +27,7 @@ pub struct LineBatch {
     /// The lines for the file, each with its end.
     pub text: String,
     /// The lines for an engine, if there is one. They have no proof, because each machine has its own key.
-    pub shared: Vec<SharedLine>,
-}
-
-/// A line for an engine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SharedLine {
-    /// The number of the record.
-    pub seq: u64,
-    /// The record, without a line break.
-    pub text: String,
+    pub shared: Vec<LogLine>,
 }
 
 impl LineBatch {

@@ -9,6 +9,7 @@ use std::sync::atomic::Ordering;
 use raymond_model::apply::{ApplyError, begin};
 use raymond_model::event::Record;
 use raymond_model::id::RunId;
+use raymond_model::log_line::LogLine;
 use raymond_model::retry::RetrySelection;
 use raymond_model::run::Run;
 use raymond_model::sealed_terms::RunSeal;
@@ -20,7 +21,7 @@ use super::journal::{MAX_LINE, replay_whole};
 use super::layout::{RunDir, RunsRoot};
 use super::lock::RunLock;
 use super::log::{
-    CopiedLog, JournalTarget, JournalWriter, LineBatch, LogFile, RunLog, SharedLine, WriteOutcome,
+    CopiedLog, JournalTarget, JournalWriter, LineBatch, LogFile, RunLog, WriteOutcome,
 };
 use super::snapshot::SnapshotSchedule;
 use super::view::no_such_run;
@@ -230,7 +231,7 @@ impl LockedRun {
             batch.text.push('\n');
             if self.is_shared {
                 let text = if key.is_some() { encoded(None)? } else { line };
-                batch.shared.push(SharedLine { seq: record.seq, text });
+                batch.shared.push(LogLine { seq: record.seq, text });
             }
         }
         Ok(batch)

@@ -15,14 +15,14 @@ use crate::engine_note::EngineNote;
 use crate::inbox::received;
 use crate::journal::JournalReader;
 use crate::layout::{RunDir, RunsRoot};
-use crate::log::{self, AcknowledgedEnd};
-use crate::log::{LineBatch, LogFile, RunLog, SharedLine};
+use crate::log::{self, AcknowledgedEnd, LineBatch, LogFile, RunLog};
 use crate::proof::ProofKey;
 use crate::record::{self, RecordError};
 use crate::run_store::{publish, records_key, truncate_torn_record};
 use crate::user_state::UserState;
 use crate::{Error, capture, files, journal, lock, pinned, plain_file, removal, user_state};
 use raymond_model::id::RunId;
+use raymond_model::log_line::LogLine;
 use raymond_model::sealed_terms::RunSeal;
 
 /// The parts of a copy that is made.
@@ -31,7 +31,7 @@ pub struct SharedParts<'a> {
     /// The address of the engine, without a password.
     pub engine: &'a str,
     /// The first lines of the log.
-    pub lines: &'a [SharedLine],
+    pub lines: &'a [LogLine],
     /// The workflow's files.
     pub workflow: &'a WorkflowCapture,
     /// The cassette that answers its prompts.
@@ -147,7 +147,7 @@ pub fn discard(root: &RunsRoot, run: &RunId) -> Result<(), Error> {
 pub fn extend(
     root: &RunsRoot,
     run: &RunId,
-    lines: &[SharedLine],
+    lines: &[LogLine],
     key: &ProofKey,
 ) -> Result<(), Error> {
     let dir = root.run(run);
@@ -166,8 +166,7 @@ pub fn extend(
     if extent.torn > 0 {
         truncate_torn_record(&journal, extent.end)?;
     }
-    let new: Vec<SharedLine> =
-        lines.iter().filter(|line| line.seq > extent.last).cloned().collect();
+    let new: Vec<LogLine> = lines.iter().filter(|line| line.seq > extent.last).cloned().collect();
     let Some(last) = new.last().map(|line| line.seq) else { return Ok(()) };
     if new[0].seq != extent.last + 1 {
         let why = format!("record {} cannot follow record {}", new[0].seq, extent.last);
@@ -189,7 +188,7 @@ pub fn extend(
 pub fn is_faithful(
     root: &RunsRoot,
     run: &RunId,
-    lines: &[SharedLine],
+    lines: &[LogLine],
     key: &ProofKey,
 ) -> Result<bool, Error> {
     let dir = root.run(run);
@@ -220,7 +219,7 @@ fn is_record_of(line: &str, shared: &str) -> bool {
 }
 
 /// Returns the lines of a copy, each with its end.
-fn proven(lines: &[SharedLine], journal: &Path, key: &ProofKey) -> Result<String, Error> {
+fn proven(lines: &[LogLine], journal: &Path, key: &ProofKey) -> Result<String, Error> {
     let mut text = String::new();
     for line in lines {
         let checked = checked(line, journal)?;
@@ -232,7 +231,7 @@ fn proven(lines: &[SharedLine], journal: &Path, key: &ProofKey) -> Result<String
     Ok(text)
 }
 
-fn checked<'line>(line: &'line SharedLine, journal: &Path) -> Result<&'line str, Error> {
+fn checked<'line>(line: &'line LogLine, journal: &Path) -> Result<&'line str, Error> {
     record::check(line.text.as_bytes(), line.seq).map_err(|flaw| flawed(journal, line.seq, &flaw))
 }
 
@@ -256,14 +255,6 @@ fn damaged(journal: &Path, seq: u64, why: String) -> Error {
 //
 // The log of their changes is elsewhere, and is the truth. Each machine makes its dataspace a copy of it.
 
-/// A change of a shared fact.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NumberedChange {
-    /// Its number, from 1 without gaps.
-    pub number: u64,
-    pub text: String,
-}
-
 /// The log of the changes of shared facts.
 pub trait SharedFacts: Debug + Send + Sync {
     /// Returns the name of what has the log, without a password.
@@ -273,7 +264,7 @@ pub trait SharedFacts: Debug + Send + Sync {
     ///
     /// # Errors
     /// [`Error::Unreached`] if the same call may succeed later, [`Error::Engine`].
-    fn changes(&self, after: u64, limit: usize) -> Result<Vec<NumberedChange>, Error>;
+    fn changes(&self, after: u64, limit: usize) -> Result<Vec<LogLine>, Error>;
 
     /// Appends a change if `after` is the number of the last one; returns false if it is not.
     ///

@@ -17,14 +17,14 @@ use crate::domain::host::{HostName, HostStanding};
 use crate::domain::id::RunId;
 use crate::domain::sealed_terms::{RunSeal, SealedTerms, WorkflowPins};
 use crate::domain::settings::Settings;
-use crate::engine::shared_log::{LogLine, RegisteredHost, RunLease, SharedRun};
+use crate::engine::shared_log::{RegisteredHost, RunLease, SharedRun};
 use crate::engine::{Engine, EngineError};
 use crate::runtime::directories::directory;
 use crate::runtime::error::Error;
 use crate::store;
 use crate::store::files;
 use crate::store::layout::RunsRoot;
-use crate::store::log::{LineBatch, RunLog, SharedLine};
+use crate::store::log::{LineBatch, RunLog};
 
 // The claim of a run without a supervisor.
 
@@ -479,11 +479,6 @@ pub(super) fn store_error(error: &EngineError, run: &RunId) -> store::Error {
     }
 }
 
-/// Returns the lines of an engine's log as the store has them.
-pub(super) fn shared_lines(lines: Vec<LogLine>) -> Vec<SharedLine> {
-    lines.into_iter().map(|LogLine { seq, text }| SharedLine { seq, text }).collect()
-}
-
 /// Returns the settings of a run for this machine. A run that was started on another machine has a separate directory
 /// here, unless all machines have the same directory.
 pub(in crate::runtime) fn settings_here(
@@ -563,11 +558,8 @@ impl EngineLog {
 
 impl RunLog for EngineLog {
     fn append(&mut self, batch: &LineBatch) -> Result<(), store::Error> {
-        let line =
-            |line: &store::log::SharedLine| LogLine { seq: line.seq, text: line.text.clone() };
-        let lines: Vec<LogLine> = batch.shared.iter().map(line).collect();
         let mut pause = FIRST_PAUSE;
-        while !self.reach(|held| held.engine.append(&held.lease, &lines))? {
+        while !self.reach(|held| held.engine.append(&held.lease, &batch.shared))? {
             sleep(pause);
             pause = (pause * 2).min(LONGEST_PAUSE);
         }

@@ -18,14 +18,14 @@ use crate::domain::run::{Run, RunStatus};
 use crate::domain::sealed_terms::is_below;
 use crate::domain::settings::Settings;
 use crate::engine::connect::RunSpace;
-use crate::engine::shared_log::{FactAppend, RunLease, SharedRun};
+use crate::engine::shared_log::{FactAppend, LogLine, RunLease, SharedRun};
 use crate::engine::{Engine, EngineError};
 use crate::language::source::checksum;
 use crate::proof::ProofKey;
 use crate::runtime::error::Error;
 use crate::runtime::sharing::claimed_run::{
     ClaimedRun, CommandRole, HeldRun, LEASE_TIME, RunEngine, SharedTerms, blob_name, damaged,
-    shared_lines, store_error, terms, until_reached,
+    store_error, terms, until_reached,
 };
 use crate::store;
 use crate::store::capture::WorkflowCapture;
@@ -33,9 +33,8 @@ use crate::store::cassette::CassetteFiles;
 use crate::store::dataspace::Dataspace;
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunsRoot;
-use crate::store::log::SharedLine;
 use crate::store::run_store::{LockedRun, RecoveredRun};
-use crate::store::shared_copy::{NumberedChange, SharedFacts, SharedParts};
+use crate::store::shared_copy::{SharedFacts, SharedParts};
 use crate::store::user_state::UserState;
 use crate::store::view::load_view;
 use crate::store::{shared_copy, user_state};
@@ -321,11 +320,8 @@ impl SharedFacts for EngineFacts {
         self.engine.address().to_string()
     }
 
-    fn changes(&self, after: u64, limit: usize) -> Result<Vec<NumberedChange>, store::Error> {
-        let changes =
-            self.engine.fact_changes(after, limit).map_err(|error| self.failed(&error))?;
-        let numbered = changes.into_iter();
-        Ok(numbered.map(|one| NumberedChange { number: one.number, text: one.text }).collect())
+    fn changes(&self, after: u64, limit: usize) -> Result<Vec<LogLine>, store::Error> {
+        self.engine.fact_changes(after, limit).map_err(|error| self.failed(&error))
     }
 
     fn append(&self, after: u64, text: &str) -> Result<bool, store::Error> {
@@ -406,7 +402,7 @@ pub(super) fn refresh(
         None => make(engine, run, root, state, PAGE)?,
     };
     loop {
-        let lines = shared_lines(engine.read(run, known, PAGE)?);
+        let lines = engine.read(run, known, PAGE)?;
         let Some(last) = lines.last() else { return Ok(()) };
         known = last.seq;
         shared_copy::extend(root, run, &lines, &state.key()?)?;
@@ -435,7 +431,7 @@ pub(in crate::runtime) fn host_copy(
 ) -> Result<HostedCopy, Error> {
     let dir = root.run(run);
     if dir.path().is_dir() {
-        let first = shared_lines(engine.read(run, 0, 1)?);
+        let first = engine.read(run, 0, 1)?;
         if !shared_copy::is_faithful(root, run, &first, &state.key()?)? {
             let (id, dir) = (run.clone(), dir.path().to_owned());
             return Err(store::Error::OtherRun { id, dir }.into());
@@ -459,7 +455,7 @@ fn make(
     records: usize,
 ) -> Result<u64, Error> {
     let terms = terms(engine, run)?;
-    let lines = shared_lines(engine.read(run, 0, records)?);
+    let lines = engine.read(run, 0, records)?;
     let workflow = workflow(engine, run, &terms)?;
     let cassette = cassette(engine, run, &terms)?;
     let seal = terms.seal(run, root);
@@ -507,11 +503,11 @@ pub fn take_over(
     Ok((store, recovered, claimed))
 }
 
-fn all_lines(engine: &dyn Engine, run: &RunId) -> Result<Vec<SharedLine>, Error> {
+fn all_lines(engine: &dyn Engine, run: &RunId) -> Result<Vec<LogLine>, Error> {
     let mut lines = Vec::new();
     loop {
-        let known = lines.last().map_or(0, |line: &SharedLine| line.seq);
-        let page = shared_lines(engine.read(run, known, PAGE)?);
+        let known = lines.last().map_or(0, |line: &LogLine| line.seq);
+        let page = engine.read(run, known, PAGE)?;
         if page.is_empty() {
             return Ok(lines);
         }

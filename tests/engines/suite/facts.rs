@@ -5,7 +5,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use raymond::engine::shared_log::RunLease;
-use raymond::engine::shared_log::{FactAppend, FactLogEntry};
+use raymond::engine::shared_log::{FactAppend, LogLine};
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{WAIT_TIMEOUT, begun_run, new_run_id, take_over};
@@ -28,7 +28,7 @@ pub(crate) fn changes_are_read_in_their_order(one: &dyn Engine, other: &dyn Engi
         let engine = if after % 2 == 0 { one } else { other };
         assert_eq!(append(engine, after, text), FactAppend::Appended);
     }
-    let entry = |number, text: &str| FactLogEntry { number, text: text.to_owned() };
+    let entry = |seq, text: &str| LogLine { seq, text: text.to_owned() };
     assert_eq!(other.fact_changes(0, 2), Ok(vec![entry(1, "a"), entry(2, "b")]));
     assert_eq!(one.fact_changes(2, 2), Ok(vec![entry(3, "c")]));
     assert_eq!(one.fact_changes(3, 2), Ok(Vec::new()));
@@ -62,7 +62,7 @@ pub(crate) fn one_of_many_changes_has_each_place(one: &dyn Engine, other: &dyn E
             let text = format!("{writer}.{change}");
             while append(engine, after, &text) == FactAppend::Crossed {
                 let news = engine.fact_changes(after, PAGE).expect("changes");
-                after = news.last().map_or(after, |last| last.number);
+                after = news.last().map_or(after, |last| last.seq);
             }
             after += 1;
         }

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::future::poll_fn;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
@@ -14,6 +14,7 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket};
 
 use crate::EngineAddress;
+use crate::client::lock;
 use crate::postgres::failure::{Failure, FailureKind};
 use crate::postgres::schema;
 use crate::postgres::settings::{Encrypted, PostgresSettings};
@@ -86,7 +87,7 @@ impl Links {
         parameters: &[Parameter<'_>],
     ) -> Result<Vec<Row>, Failure> {
         let lent = self.lend().await?;
-        let Some(link) = lent.link() else {
+        let Some(link) = &lent.link else {
             return Err(Failure::unreachable(&self.address, "the connection was given back"));
         };
         let answer = link.client.query_typed(statement, parameters).await;
@@ -175,19 +176,19 @@ impl Links {
     }
 
     /// Lends a connection: an idle one, or a new one. Waits while too many are lent.
-    pub(super) async fn lend(&self) -> Result<LentLink<'_>, Failure> {
+    async fn lend(&self) -> Result<LentLink<'_>, Failure> {
         let permit = self.permits.acquire().await;
         let permit = permit.map_err(|_| Failure::unreachable(&self.address, "it was left"))?;
         let idle = self.take_idle();
         let link = match idle {
             Some(link) => link,
-            None => Link::open(&self.settings, &self.address, &self.handle).await?,
+            None => Link::open(self).await?,
         };
         Ok(LentLink { links: self, link: Some(link), _permit: permit })
     }
 
     /// Closes the idle connections: if one was cut, others probably were, too.
-    pub(super) fn close_idle(&self) {
+    fn close_idle(&self) {
         self.idle().clear();
     }
 
@@ -198,27 +199,22 @@ impl Links {
     }
 
     fn idle(&self) -> MutexGuard<'_, Vec<(Instant, Link)>> {
-        // The list is whole at any time, so a panic elsewhere does not matter.
-        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.idle)
     }
 }
 
 /// A connection that is lent. It is given up unless it is returned.
 #[derive(Debug)]
-pub(super) struct LentLink<'l> {
+struct LentLink<'l> {
     links: &'l Links,
+    /// `None` once it is given back.
     link: Option<Link>,
     _permit: SemaphorePermit<'l>,
 }
 
 impl LentLink<'_> {
-    /// Returns the connection, until it is given back.
-    pub(super) fn link(&self) -> Option<&Link> {
-        self.link.as_ref()
-    }
-
     /// Gives the connection back for the next caller: no statement is under way on it.
-    pub(super) fn give_back(mut self) {
+    fn give_back(mut self) {
         if let Some(link) = self.link.take().filter(Link::is_open) {
             self.links.idle().push((Instant::now(), link));
         }
@@ -228,7 +224,7 @@ impl LentLink<'_> {
 impl Drop for LentLink<'_> {
     fn drop(&mut self) {
         if let Some(link) = self.link.take() {
-            link.give_up(&self.links.settings, &self.links.handle);
+            link.give_up(self.links);
         }
     }
 }
@@ -244,7 +240,7 @@ const CANCEL_LIMIT: Duration = Duration::from_secs(2);
 type RawConnection = Connection<Socket, Encrypted<Socket>>;
 
 /// Connects to a server.
-pub(super) async fn connect(
+async fn connect(
     settings: &PostgresSettings,
     address: &EngineAddress,
 ) -> Result<(Client, RawConnection), Failure> {
@@ -257,19 +253,16 @@ pub(super) async fn connect(
 
 /// A connection.
 #[derive(Debug)]
-pub(super) struct Link {
-    pub(super) client: Client,
+struct Link {
+    client: Client,
     /// The task that reads and writes its socket.
     task: AbortHandle,
 }
 
 impl Link {
     /// Opens a connection.
-    pub(super) async fn open(
-        settings: &PostgresSettings,
-        address: &EngineAddress,
-        handle: &Handle,
-    ) -> Result<Self, Failure> {
+    async fn open(links: &Links) -> Result<Self, Failure> {
+        let Links { address, settings, handle, .. } = links;
         let opening = async {
             let (client, connection) = connect(settings, address).await?;
             let task = handle.spawn(async move {
@@ -285,16 +278,16 @@ impl Link {
     }
 
     /// Returns whether it can be used.
-    pub(super) fn is_open(&self) -> bool {
+    fn is_open(&self) -> bool {
         !self.client.is_closed()
     }
 
     /// Gives up a connection on which a statement may be under way: the server is asked to cancel that.
-    pub(super) fn give_up(self, settings: &PostgresSettings, handle: &Handle) {
+    fn give_up(self, links: &Links) {
         let token = self.client.cancel_token();
-        let tls = settings.tls.clone();
+        let tls = links.settings.tls.clone();
         let is_open = self.is_open();
-        handle.spawn(async move {
+        links.handle.spawn(async move {
             if is_open {
                 // It is a courtesy: the statement may end by itself, and changes nothing that a later one does not
                 // bear.
@@ -327,8 +320,8 @@ const RETRY: Duration = Duration::from_secs(2);
 /// A channel that somebody waits for.
 #[derive(Debug)]
 pub(super) struct Channel {
-    /// Told when there is news, or when news may have been missed.
-    pub(super) told: Notify,
+    /// Notified when there is news, or when news may have been missed.
+    pub(super) changed: Notify,
     news: AtomicU64,
     /// True while notifications come.
     is_heard: AtomicBool,
@@ -342,7 +335,7 @@ const NEVER: u64 = u64::MAX;
 impl Default for Channel {
     fn default() -> Self {
         Self {
-            told: Notify::new(),
+            changed: Notify::new(),
             news: AtomicU64::new(0),
             is_heard: AtomicBool::new(false),
             asked_at: AtomicU64::new(NEVER),
@@ -393,7 +386,7 @@ struct Channels {
 #[derive(Debug, Default)]
 struct Shared {
     channels: Mutex<Channels>,
-    /// Told when there is a new channel.
+    /// Notified when there is a new channel.
     added: Notify,
 }
 
@@ -428,13 +421,13 @@ impl Listener {
 
 impl Shared {
     fn channels(&self) -> MutexGuard<'_, Channels> {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+        lock(&self.channels)
     }
 
     fn tell(&self, name: &str) {
         if let Some(channel) = self.channels().by_name.get(name) {
             channel.news.fetch_add(1, Ordering::AcqRel);
-            channel.told.notify_waiters();
+            channel.changed.notify_waiters();
         }
     }
 }
@@ -477,7 +470,7 @@ async fn listen_once(links: &Links, shared: &Arc<Shared>) -> Result<(), Failure>
             // What came before was missed, so it is looked for.
             channel.news.fetch_add(1, Ordering::AcqRel);
             channel.is_heard.store(true, Ordering::Release);
-            channel.told.notify_waiters();
+            channel.changed.notify_waiters();
         }
         tokio::select! {
             () = shared.added.notified() => {}

@@ -1,37 +1,36 @@
 //! The `PostgreSQL` engine as a value: its address, its thread, the notifications to waiters, and the space of runs.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use std::{fmt, io, thread};
 
 use raymond_model::host::HostName;
 use raymond_model::id::RunId;
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
 use tokio::time::sleep;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
+use crate::client::{ClientThread, lock};
 use crate::connect::{RunSpace, SharedCommand, too_large};
 use crate::postgres::calls::{
     CALL_LIMIT, LARGE_CALL_LIMIT, Links, Listener, Parameter, content, number, stored, text, texts,
 };
 use crate::postgres::failure::Failure;
-use crate::postgres::received_mail::{ReceivedMail, ToldMail};
+use crate::postgres::received_mail::{NotifiedMail, ReceivedMail};
 use crate::postgres::settings::PostgresSettings;
-use crate::shared_log::{HostClaim, RunLease};
+use crate::shared_log::{HostClaim, LogLine, RunLease};
 use crate::{Engine, EngineAddress, EngineError};
 
 /// A `PostgreSQL` database as an engine.
 pub(crate) struct PostgresEngine {
-    links: Arc<Links>,
+    pub(super) links: Arc<Links>,
     pub(super) wakes: Wakes,
     pub(super) listener: Listener,
-    pub(super) told: ToldMail,
+    pub(super) notified: NotifiedMail,
     pub(super) received: ReceivedMail,
     /// The last field: the thread outlives what uses it.
-    _thread: EngineThread,
+    _thread: ClientThread,
 }
 
 impl fmt::Debug for PostgresEngine {
@@ -53,14 +52,11 @@ impl PostgresEngine {
     /// [`EngineError::Address`], [`EngineError::Unreachable`], [`EngineError::Refused`], [`EngineError::Version`].
     pub(crate) fn connect(address: &EngineAddress) -> Result<Self, EngineError> {
         let settings = PostgresSettings::read(address)?;
-        let thread = EngineThread::start().map_err(|error| {
-            Failure::unreachable(address, format!("this machine has no thread for it: {error}"))
-        })?;
-        let handle = thread.handle().clone();
-        let links = Arc::new(Links::new(address.clone(), settings, handle));
+        let thread = ClientThread::start("postgres", address)?;
+        let links = Arc::new(Links::new(address.clone(), settings, thread.handle.clone()));
         let (wakes, listener) = (Wakes::new(links.clone()), Listener::new(links.clone()));
-        let (told, received) = (ToldMail::default(), ReceivedMail::default());
-        let engine = Self { links, wakes, listener, told, received, _thread: thread };
+        let (notified, received) = (NotifiedMail::default(), ReceivedMail::default());
+        let engine = Self { links, wakes, listener, notified, received, _thread: thread };
         engine.warn_of_losses()?;
         Ok(engine)
     }
@@ -73,11 +69,6 @@ impl PostgresEngine {
             tracing::warn!(%engine, "fsync is off: what it acknowledged can be lost when its machine fails");
         }
         Ok(())
-    }
-
-    /// Returns the connections.
-    pub(super) fn links(&self) -> &Links {
-        &self.links
     }
 
     /// Makes a statement, and returns its rows.
@@ -109,17 +100,33 @@ impl PostgresEngine {
 
     /// Returns a column of a row.
     pub(super) fn column<'r, T: FromSql<'r>>(&self, row: &'r Row, at: usize) -> Result<T, Failure> {
-        row.try_get(at).map_err(|error| {
-            Failure::damaged(self.address(), "the schema raymond", error.to_string())
-        })
+        row.try_get(at).map_err(|error| self.damaged_schema(error.to_string()))
     }
 
     /// Returns a number of a row that is never negative.
     pub(super) fn count(&self, row: &Row, at: usize) -> Result<u64, Failure> {
         let stored: i64 = self.column(row, at)?;
-        u64::try_from(stored).map_err(|_| {
-            Failure::damaged(self.address(), "the schema raymond", format!("{stored} is negative"))
-        })
+        u64::try_from(stored).map_err(|_| self.damaged_schema(format!("{stored} is negative")))
+    }
+
+    pub(super) fn damaged_schema(&self, why: String) -> Failure {
+        Failure::damaged(self.address(), "the schema raymond", why)
+    }
+
+    /// Returns the lines of a log in rows of numbers and texts, of which none after `after` may be missing.
+    pub(super) fn lines(
+        &self,
+        rows: &[Row],
+        after: u64,
+        missing: impl Fn(u64) -> Failure,
+    ) -> Result<Vec<LogLine>, EngineError> {
+        let line = |(row, seq)| -> Result<LogLine, Failure> {
+            if self.count(row, 0)? != seq {
+                return Err(missing(seq));
+            }
+            Ok(LogLine { seq, text: self.column(row, 1)? })
+        };
+        Ok(rows.iter().zip(after.saturating_add(1)..).map(line).collect::<Result<_, _>>()?)
     }
 
     /// Makes a statement behind the fence of a run. `parameters` are those after the run and the epoch.
@@ -167,39 +174,6 @@ impl PostgresEngine {
     /// Returns the error about a run that is not there.
     pub(super) fn no_such_run(&self, run: &RunId) -> EngineError {
         EngineError::NoSuchRun { engine: self.address().to_string(), run: run.clone() }
-    }
-}
-
-/// The thread that drives the connections of an engine, until the engine is dropped. Callers drive their own statements
-/// on their own threads; it drives the sockets, the clock and the tasks.
-#[derive(Debug)]
-pub(super) struct EngineThread {
-    handle: Handle,
-    /// The thread ends when this is dropped.
-    _stop: oneshot::Sender<()>,
-}
-
-impl EngineThread {
-    /// Starts the thread.
-    ///
-    /// # Errors
-    /// The error of the system if it has no thread or no descriptor left.
-    pub(super) fn start() -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-        let handle = runtime.handle().clone();
-        let (stop, stopped) = oneshot::channel::<()>();
-        thread::Builder::new().name("postgres".to_owned()).spawn(move || {
-            // An error says that the sender was dropped, which is the only message.
-            let _ = runtime.block_on(stopped);
-            // A name that is still looked up would hold the thread.
-            runtime.shutdown_background();
-        })?;
-        Ok(Self { handle, _stop: stop })
-    }
-
-    /// Returns the handle for tasks and for callers.
-    pub(super) fn handle(&self) -> &Handle {
-        &self.handle
     }
 }
 
@@ -290,10 +264,6 @@ async fn notify(links: Arc<Links>, pending: Arc<Mutex<Pending>>) {
         }
         sleep(PAUSE).await;
     }
-}
-
-fn lock(pending: &Mutex<Pending>) -> MutexGuard<'_, Pending> {
-    pending.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 // The space of runs: commands, and contents by their checksum.

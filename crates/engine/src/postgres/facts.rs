@@ -2,12 +2,10 @@
 
 use std::time::Duration;
 
-use super::engine::PostgresEngine;
+use super::calls::{CALL_LIMIT, number, stored, stored_limit, text};
+use super::engine::{PostgresEngine, Topic};
 use super::failure::{Failure, FailureKind};
-use crate::postgres::calls::{number, stored, stored_limit, text};
-use crate::postgres::engine::Topic;
-use crate::shared_log::RunLease;
-use crate::shared_log::{FactAppend, FactLog, FactLogEntry};
+use crate::shared_log::{FactAppend, FactLog, LogLine, RunLease};
 use crate::{Engine, EngineError};
 
 /// Appends a change if `$1` is the last number.
@@ -32,21 +30,17 @@ const LOOK: &str = "SELECT coalesce(max(number), 0), \
 const CHANGES: &str =
     "SELECT number, change FROM raymond.fact WHERE number > $1 ORDER BY number LIMIT $2";
 
+/// Returns a row if there is a later change.
+const LATER: &str = "SELECT 1 FROM raymond.fact WHERE number > $1 LIMIT 1";
+
 /// The number of tries of an append that met another one and finds nothing of it.
 const ATTEMPTS: u32 = 5;
 
 impl FactLog for PostgresEngine {
-    fn fact_changes(&self, after: u64, limit: usize) -> Result<Vec<FactLogEntry>, EngineError> {
+    fn fact_changes(&self, after: u64, limit: usize) -> Result<Vec<LogLine>, EngineError> {
         let (past, most) = (stored(after), stored_limit(limit));
         let rows = self.many_rows(CHANGES, &[number(&past), number(&most)])?;
-        let mut changes = Vec::with_capacity(rows.len());
-        for (row, number) in rows.iter().zip(after.saturating_add(1)..) {
-            if self.count(row, 0)? != number {
-                return Err(self.damaged_facts(format!("change {number} is missing")));
-            }
-            changes.push(FactLogEntry { number, text: self.column(row, 1)? });
-        }
-        Ok(changes)
+        self.lines(&rows, after, |seq| self.damaged_facts(format!("change {seq} is missing")))
     }
 
     fn append_fact_change(
@@ -68,7 +62,7 @@ impl FactLog for PostgresEngine {
             let end = self.count(&row, 0)?;
             if end < after {
                 let why = format!("a change cannot follow change {after}, which is not there");
-                return Err(self.damaged_facts(why));
+                return Err(self.damaged_facts(why).into());
             }
             // Otherwise the append that came between was undone.
             if end > after {
@@ -80,7 +74,12 @@ impl FactLog for PostgresEngine {
     }
 
     fn wait_for_fact_changes(&self, after: u64, longest: Duration) -> Result<(), EngineError> {
-        self.wait_for_change(after, longest)
+        let after = stored(after);
+        let look = async |_| {
+            let rows = self.links.ask(CALL_LIMIT, LATER, &[number(&after)]).await?;
+            Ok(!rows.is_empty())
+        };
+        self.wait(&Topic::Facts.channel(), longest, look)
     }
 }
 
@@ -112,7 +111,7 @@ impl PostgresEngine {
         }
     }
 
-    fn damaged_facts(&self, why: String) -> EngineError {
-        Failure::damaged(self.address(), "the facts", why).into()
+    fn damaged_facts(&self, why: String) -> Failure {
+        Failure::damaged(self.address(), "the facts", why)
     }
 }

@@ -5,6 +5,7 @@ use std::error::Error as _;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
+use crate::client::{causes, one_line};
 use crate::{EngineAddress, EngineError};
 
 /// What an error means for the call.
@@ -44,23 +45,17 @@ const GRANTS: &str = "the owner of the schema gives them: GRANT USAGE ON SCHEMA 
 impl Failure {
     /// Returns an error of the connection: it may pass.
     pub(super) fn unreachable(address: &EngineAddress, why: impl Into<String>) -> Self {
-        let error = EngineError::Unreachable { engine: address.to_string(), why: why.into() };
-        Self { kind: FailureKind::Broken, error }
+        Self { kind: FailureKind::Broken, error: EngineError::unreachable(address, why) }
     }
 
     /// Returns an error that stays.
     pub(super) fn refused(address: &EngineAddress, why: impl Into<String>) -> Self {
-        let error = EngineError::Refused { engine: address.to_string(), why: why.into() };
-        Self { kind: FailureKind::Final, error }
+        Self { kind: FailureKind::Final, error: EngineError::refused(address, why) }
     }
 
     /// Returns an error about what is stored.
     pub(super) fn damaged(address: &EngineAddress, what: &str, why: impl Into<String>) -> Self {
-        let (engine, what) = (address.to_string(), what.to_owned());
-        Self {
-            kind: FailureKind::Final,
-            error: EngineError::Damaged { engine, what, why: why.into() },
-        }
+        Self { kind: FailureKind::Final, error: EngineError::damaged(address, what, why) }
     }
 
     /// Judges an error of the statements that change the tables of the version before.
@@ -84,7 +79,10 @@ impl Failure {
     /// Judges an error of a statement.
     pub(super) fn of_statement(address: &EngineAddress, error: &Error) -> Self {
         let Some(from_server) = error.as_db_error() else {
-            return Self::unreachable(address, format!("the connection broke: {}", causes(error)));
+            return Self::unreachable(
+                address,
+                format!("the connection broke: {}", causes(Some(error))),
+            );
         };
         let (code, message) = (from_server.code(), one_line(from_server.message()));
         let class = code.code().get(..2).unwrap_or_default();
@@ -139,7 +137,7 @@ impl Failure {
             };
             return Self::refused(address, format!("{message}; {remedy}"));
         }
-        let why = causes(error);
+        let why = causes(Some(error));
         if why.contains("password missing") {
             let remedy = "write it as postgres://USER:PASSWORD@HOST/DATABASE";
             return Self::refused(
@@ -181,22 +179,4 @@ fn is_about_certificate(error: &Error) -> bool {
         next = cause.source();
     }
     false
-}
-
-/// Returns an error with its causes, in one line.
-fn causes(error: &Error) -> String {
-    let mut parts = vec![error.to_string()];
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let text = cause.to_string();
-        if parts.last() != Some(&text) {
-            parts.push(text);
-        }
-        next = cause.source();
-    }
-    one_line(&parts.join(": "))
-}
-
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

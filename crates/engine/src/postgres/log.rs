@@ -7,8 +7,10 @@ use raymond_model::id::RunId;
 use super::engine::PostgresEngine;
 use super::failure::{Failure, FailureKind};
 use super::received_mail::APPEND;
-use crate::postgres::calls::{number, numbers, seconds, stored, stored_limit, text, texts};
-use crate::shared_log::{LogLine, NewSharedRun, RunLease, SharedLog, SharedRun};
+use crate::postgres::calls::{flag, number, numbers, seconds, stored, stored_limit, text, texts};
+use crate::shared_log::{
+    LONGEST_LEASE, LogLine, NewSharedRun, RunLease, SharedLog, SharedRun, check_order,
+};
 use crate::{Engine, EngineError};
 
 const CREATE: &str = "WITH made AS (INSERT INTO raymond.run (run, terms, epoch, holder, lease_until) \
@@ -47,9 +49,6 @@ const RUNS: &str = "SELECT run, \
 /// How often a claim is made that met another one.
 const ATTEMPTS: u32 = 3;
 
-/// The longest lease.
-const LONGEST_LEASE: Duration = Duration::from_hours(24 * 365);
-
 fn lease_seconds(time: Duration) -> f64 {
     time.min(LONGEST_LEASE).as_secs_f64()
 }
@@ -62,12 +61,7 @@ impl SharedLog for PostgresEngine {
         lease_time: Duration,
     ) -> Result<RunLease, EngineError> {
         let lease = RunLease { run: new.run.clone(), epoch: 1 };
-        if let Some((line, seq)) = new.lines.iter().zip(1..).find(|(line, seq)| line.seq != *seq) {
-            let why = format!("record {} was given instead of record {seq}", line.seq);
-            return Err(
-                Failure::damaged(self.address(), &format!("the run {}", new.run), why).into()
-            );
-        }
+        check_order(self.address(), &new.run, &new.lines, 1)?;
         let run = new.run.as_str();
         let seqs: Vec<i64> = new.lines.iter().map(|line| stored(line.seq)).collect();
         let lines: Vec<&str> = new.lines.iter().map(|line| line.text.as_str()).collect();
@@ -122,91 +116,12 @@ impl SharedLog for PostgresEngine {
     }
 
     fn release_run(&self, lease: &RunLease, has_ended: bool) -> Result<(), EngineError> {
-        self.rows_of_run(lease, RELEASE, &[super::calls::flag(&has_ended)]).map(drop)
+        self.rows_of_run(lease, RELEASE, &[flag(&has_ended)]).map(drop)
     }
 
     fn append(&self, lease: &RunLease, lines: &[LogLine]) -> Result<(), EngineError> {
-        self.append_lines(lease, lines)
-    }
-
-    fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<LogLine>, EngineError> {
-        let (id, past, most) = (run.as_str(), stored(after), stored_limit(limit));
-        let statement =
-            "SELECT seq, line FROM raymond.log WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
-        let rows = self.many_rows(statement, &[text(&id), number(&past), number(&most)])?;
-        if rows.is_empty() && !self.has_run(run)? {
-            return Err(self.no_such_run(run));
-        }
-        let mut lines = Vec::with_capacity(rows.len());
-        for (row, seq) in rows.iter().zip(after.saturating_add(1)..) {
-            if self.count(row, 0)? != seq {
-                let (what, why) = (format!("the run {run}"), format!("record {seq} is missing"));
-                return Err(Failure::damaged(self.address(), &what, why).into());
-            }
-            lines.push(LogLine { seq, text: self.column(row, 1)? });
-        }
-        Ok(lines)
-    }
-
-    fn terms(&self, run: &RunId) -> Result<String, EngineError> {
-        let row =
-            self.row("SELECT terms FROM raymond.run WHERE run = $1", &[text(&run.as_str())])?;
-        let row = row.ok_or_else(|| self.no_such_run(run))?;
-        Ok(self.column(&row, 0)?)
-    }
-
-    fn set_terms(&self, lease: &RunLease, terms: &str) -> Result<(), EngineError> {
-        let statement =
-            "UPDATE raymond.run SET terms = $3 WHERE run = $1 AND epoch = $2 RETURNING 1";
-        self.rows_of_run(lease, statement, &[text(&terms)]).map(drop)
-    }
-
-    fn runs(&self) -> Result<Vec<SharedRun>, EngineError> {
-        let rows = self.many_rows(RUNS, &[])?;
-        let run = |row| -> Result<SharedRun, EngineError> {
-            let id: &str = self.column(row, 0)?;
-            let run = RunId::parse(id).map_err(|error| {
-                Failure::damaged(self.address(), "the schema raymond", error.to_string())
-            })?;
-            let last = self.count(row, 1)?;
-            Ok(SharedRun {
-                run,
-                last,
-                holder: self.column(row, 2)?,
-                has_ended: self.column(row, 3)?,
-                is_abandoned: self.column(row, 4)?,
-            })
-        };
-        rows.iter().map(run).collect()
-    }
-}
-
-// Appends to the log of a run: one statement, and the judgement if it added nothing.
-
-/// Returns the last number, and the lines with the numbers from `$2` to `$3`.
-const LOOK: &str = "SELECT (SELECT coalesce(max(seq), 0) FROM raymond.log WHERE run = $1), here.epoch, here.line \
-    FROM (VALUES (1)) AS one LEFT JOIN raymond.log AS here ON here.run = $1 AND here.seq BETWEEN $2 AND $3 \
-    ORDER BY here.seq";
-
-/// How often an append is made that met another one.
-const APPEND_ATTEMPTS: u32 = 5;
-
-/// What the log says about lines that were not appended.
-enum Found {
-    /// So many of them were appended by an earlier call.
-    Appended(usize),
-    /// Another append came between.
-    Crossed,
-}
-
-impl PostgresEngine {
-    /// Appends lines, all or none.
-    pub(super) fn append_lines(
-        &self,
-        lease: &RunLease,
-        lines: &[LogLine],
-    ) -> Result<(), EngineError> {
-        self.check_order(lease, lines)?;
+        let first = lines.first().map_or(1, |line| line.seq);
+        check_order(self.address(), &lease.run, lines, first.max(1))?;
         let mut rest = lines;
         for _ in 0..APPEND_ATTEMPTS {
             let Some(first) = rest.first() else { return Ok(()) };
@@ -234,6 +149,65 @@ impl PostgresEngine {
         Err(Failure::unreachable(self.address(), why).into())
     }
 
+    fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<LogLine>, EngineError> {
+        let (id, past, most) = (run.as_str(), stored(after), stored_limit(limit));
+        let statement =
+            "SELECT seq, line FROM raymond.log WHERE run = $1 AND seq > $2 ORDER BY seq LIMIT $3";
+        let rows = self.many_rows(statement, &[text(&id), number(&past), number(&most)])?;
+        if rows.is_empty() && !self.has_run(run)? {
+            return Err(self.no_such_run(run));
+        }
+        self.lines(&rows, after, |seq| self.damaged_log(run, format!("record {seq} is missing")))
+    }
+
+    fn terms(&self, run: &RunId) -> Result<String, EngineError> {
+        let row =
+            self.row("SELECT terms FROM raymond.run WHERE run = $1", &[text(&run.as_str())])?;
+        let row = row.ok_or_else(|| self.no_such_run(run))?;
+        Ok(self.column(&row, 0)?)
+    }
+
+    fn set_terms(&self, lease: &RunLease, terms: &str) -> Result<(), EngineError> {
+        let statement =
+            "UPDATE raymond.run SET terms = $3 WHERE run = $1 AND epoch = $2 RETURNING 1";
+        self.rows_of_run(lease, statement, &[text(&terms)]).map(drop)
+    }
+
+    fn runs(&self) -> Result<Vec<SharedRun>, EngineError> {
+        let rows = self.many_rows(RUNS, &[])?;
+        let run = |row| -> Result<SharedRun, EngineError> {
+            let id: &str = self.column(row, 0)?;
+            Ok(SharedRun {
+                run: RunId::parse(id).map_err(|error| self.damaged_schema(error.to_string()))?,
+                last: self.count(row, 1)?,
+                holder: self.column(row, 2)?,
+                has_ended: self.column(row, 3)?,
+                is_abandoned: self.column(row, 4)?,
+            })
+        };
+        rows.iter().map(run).collect()
+    }
+}
+
+// The judgement of an append that added nothing.
+
+/// Returns the last number, and the lines with the numbers from `$2` to `$3`.
+const LOOK: &str = "SELECT (SELECT coalesce(max(seq), 0) FROM raymond.log WHERE run = $1), here.epoch, here.line \
+    FROM (VALUES (1)) AS one LEFT JOIN raymond.log AS here ON here.run = $1 AND here.seq BETWEEN $2 AND $3 \
+    ORDER BY here.seq";
+
+/// How often an append is made that met another one.
+const APPEND_ATTEMPTS: u32 = 5;
+
+/// What the log says about lines that were not appended.
+enum Found {
+    /// So many of them were appended by an earlier call.
+    Appended(usize),
+    /// Another append came between.
+    Crossed,
+}
+
+impl PostgresEngine {
     /// Compares lines that were not appended with those that are there.
     fn look_at(&self, lease: &RunLease, lines: &[LogLine]) -> Result<Found, EngineError> {
         let (Some(first), Some(last)) = (lines.first(), lines.last()) else {
@@ -245,7 +219,7 @@ impl PostgresEngine {
         let end = rows.first().map_or(Ok(0), |row| self.count(row, 0))?;
         if end + 1 < first.seq {
             let why = format!("record {} cannot follow record {end}, the last one", first.seq);
-            return Err(self.damaged_log(lease, why));
+            return Err(self.damaged_log(&lease.run, why).into());
         }
         let mut same = 0;
         for (row, line) in rows.iter().zip(lines) {
@@ -253,24 +227,14 @@ impl PostgresEngine {
             let Some(epoch) = epoch else { break };
             if epoch != stored(lease.epoch) || self.column::<&str>(row, 2)? != line.text {
                 let why = format!("there is another record {} already", line.seq);
-                return Err(self.damaged_log(lease, why));
+                return Err(self.damaged_log(&lease.run, why).into());
             }
             same += 1;
         }
         Ok(if same == 0 { Found::Crossed } else { Found::Appended(same) })
     }
 
-    /// Refuses lines whose numbers do not follow each other.
-    fn check_order(&self, lease: &RunLease, lines: &[LogLine]) -> Result<(), EngineError> {
-        let first = lines.first().map_or(1, |line| line.seq);
-        let wrong = lines.iter().zip(first.max(1)..).find(|(line, seq)| line.seq != *seq);
-        wrong.map_or(Ok(()), |(line, seq)| {
-            let why = format!("record {} was given instead of record {seq}", line.seq);
-            Err(self.damaged_log(lease, why))
-        })
-    }
-
-    fn damaged_log(&self, lease: &RunLease, why: String) -> EngineError {
-        Failure::damaged(self.address(), &format!("the run {}", lease.run), why).into()
+    fn damaged_log(&self, run: &RunId, why: String) -> Failure {
+        Failure::damaged(self.address(), &format!("the run {run}"), why)
     }
 }

@@ -6,16 +6,20 @@
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
-use super::engine::PostgresEngine;
+use raymond_model::id::RunId;
+use tokio::time::timeout;
+use tokio_postgres::Row;
+
+use super::calls::{
+    CALL_LIMIT, ChannelNews, flag, number, numbers, stored, stored_limit, text, texts,
+};
+use super::engine::{PostgresEngine, Topic};
 use super::failure::Failure;
 use super::received_mail::{BEGIN, FORGET, REPLIES, REPLY, REQUESTS, SEND};
 use crate::EngineError;
-use crate::postgres::calls::{flag, number, numbers, stored, stored_limit, text, texts};
-use crate::postgres::engine::Topic;
 use crate::shared_log::{
     HostClaim, HostMailbox, HostReply, HostRequest, MailReceiver, RunLease, Withdrawal,
 };
-use raymond_model::id::RunId;
 
 const SENT: &str = concat!(
     held_run!(unflushed),
@@ -74,17 +78,12 @@ impl HostMailbox for PostgresEngine {
 
     fn sent(&self, lease: &RunLease) -> Result<Vec<String>, EngineError> {
         let rows = self.rows_of_run(lease, SENT, &[])?;
-        let mut keys = Vec::with_capacity(rows.len());
-        for row in &rows {
-            let Some(key) = self.column(row, 0)? else { break };
-            keys.push(key);
-        }
-        Ok(keys)
+        self.keys(&rows)
     }
 
     fn begun(&self, run: &RunId) -> Result<Vec<String>, EngineError> {
         let rows = self.many_rows(BEGUN, &[text(&run.as_str())])?;
-        rows.iter().map(|row| Ok(self.column(row, 0)?)).collect()
+        self.keys(&rows)
     }
 
     fn withdraw(&self, lease: &RunLease, key: &str) -> Result<Withdrawal, EngineError> {
@@ -141,12 +140,7 @@ impl HostMailbox for PostgresEngine {
 
     fn begin(&self, claim: &HostClaim, keys: &[String]) -> Result<HashSet<String>, EngineError> {
         let rows = self.rows_of_host(claim, BEGIN.call, &[texts(&keys)])?;
-        let mut begun = HashSet::with_capacity(rows.len());
-        for row in &rows {
-            let Some(key) = self.column(row, 0)? else { break };
-            begun.insert(key);
-        }
-        Ok(begun)
+        self.keys(&rows)
     }
 
     fn reply(&self, claim: &HostClaim, replies: &[HostReply]) -> Result<(), EngineError> {
@@ -204,16 +198,50 @@ impl HostMailbox for PostgresEngine {
         Ok(())
     }
 
+    /// Mail that the receiver was notified of before and has not taken counts only from the second look on, so that
+    /// the receiver does not loop.
     fn wait_for_mail(
         &self,
         receiver: MailReceiver<'_>,
         longest: Duration,
     ) -> Result<(), EngineError> {
-        self.wait_for_news(receiver, longest)
+        let (topic, statement, name) = match receiver {
+            MailReceiver::Host(host) => (Topic::Host(host), MAIL_OF_HOST, host.as_str()),
+            MailReceiver::Run(run) => (Topic::Run(run), MAIL_OF_RUN, run.as_str()),
+        };
+        let channel = topic.channel();
+        let look = async |is_first: bool| {
+            let rows = self.links.ask(CALL_LIMIT, statement, &[text(&name)]).await?;
+            let mail: Option<&str> = rows.first().map_or(Ok(None), |row| self.column(row, 0))?;
+            Ok(mail.is_some_and(|mail| self.notified.is_other(&channel, mail) || !is_first))
+        };
+        self.wait(&channel, longest, look)
     }
 }
 
+// Waits: until a notification comes, or a look every two seconds finds something.
+
+/// The time between two looks.
+const POLL: Duration = Duration::from_secs(2);
+
+/// Returns a text that changes with the requests that a host has not begun; nothing if there are none.
+const MAIL_OF_HOST: &str = "SELECT count(*)::text || '/' || max(request.sent)::text \
+    FROM raymond.request JOIN raymond.host ON host.host = request.host AND host.epoch = request.host_epoch \
+    WHERE request.host = $1 AND request.state = 'open' AND NOT request.begun";
+
+/// Returns a text that changes with most replies to a run, and with the commands that wait for it.
+const MAIL_OF_RUN: &str = "SELECT nullif(pg_catalog.concat_ws(' ', \
+    (SELECT max(answered_in)::text FROM raymond.request WHERE run = $1 AND state = 'answered'), \
+    (SELECT count(*)::text || '+' || max(left_at)::text FROM raymond.command \
+    WHERE run = $1 AND removed IS NULL)), '')";
+
 impl PostgresEngine {
+    /// Returns the keys in rows. A fenced statement that found nothing returns a row without one.
+    fn keys<K: FromIterator<String>>(&self, rows: &[Row]) -> Result<K, EngineError> {
+        let keys = rows.iter().map(|row| self.column::<Option<String>>(row, 0));
+        Ok(keys.filter_map(Result::transpose).collect::<Result<_, _>>()?)
+    }
+
     /// Drops those of the received requests of a host that were begun: they are not handed out again.
     fn drop_begun(&self, claim: &HostClaim) -> Result<(), EngineError> {
         let (host, epoch) = (claim.host.as_str(), stored(claim.epoch.0));
@@ -222,5 +250,38 @@ impl PostgresEngine {
             rows.iter().map(|row| self.column(row, 0)).collect();
         self.received.keep(claim, &numbers?);
         Ok(())
+    }
+
+    /// Waits until a notification comes, a look finds something, or the time is over.
+    pub(super) fn wait(
+        &self,
+        channel: &str,
+        longest: Duration,
+        look: impl AsyncFn(bool) -> Result<bool, Failure>,
+    ) -> Result<(), EngineError> {
+        let start = Instant::now();
+        let channel = self.listener.channel(channel);
+        let news = channel.news();
+        self.links.handle.block_on(async {
+            let mut is_first = true;
+            loop {
+                // What comes during the look is not missed.
+                let mut changed = std::pin::pin!(channel.changed.notified());
+                changed.as_mut().enable();
+                let is_there = match (is_first, channel.since_asked()) {
+                    (true, ChannelNews::Nothing) => false,
+                    (true, ChannelNews::Something) => true,
+                    (true, ChannelNews::Unknown) | (false, _) => look(is_first).await?,
+                };
+                if is_there {
+                    return Ok(());
+                }
+                let left = longest.saturating_sub(start.elapsed());
+                is_first = timeout(left.min(POLL), changed).await.is_ok();
+                if channel.news() != news || start.elapsed() >= longest {
+                    return Ok(());
+                }
+            }
+        })
     }
 }

@@ -20,6 +20,5 @@ mod mailbox;
 mod received_mail;
 mod schema;
 mod settings;
-mod waiting;
 
 pub(super) use engine::PostgresEngine;

@@ -1,11 +1,12 @@
 //! The mail that this process has received, and the statements of each step as functions of the database.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use raymond_model::id::RunId;
 
+use crate::client::lock;
 use crate::shared_log::{HostClaim, RunLease};
 
 // The mail that this process has received, which is not handed out again to the same claim or lease.
@@ -185,20 +186,15 @@ impl ReceivedMail {
     }
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    // The maps are whole at any time, so a panic elsewhere does not matter.
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// The mail that receivers were notified of, by their channels, so that waiters do not loop on the same mail.
 #[derive(Debug, Default)]
-pub(super) struct ToldMail(Mutex<HashMap<String, String>>);
+pub(super) struct NotifiedMail(Mutex<HashMap<String, String>>);
 
-impl ToldMail {
+impl NotifiedMail {
     /// Notes that a receiver is notified of its mail. Returns whether the mail differs from the last time.
     pub(super) fn is_other(&self, channel: &str, mail: &str) -> bool {
-        let mut told = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        told.insert(channel.to_owned(), mail.to_owned()).is_none_or(|before| before != mail)
+        let before = lock(&self.0).insert(channel.to_owned(), mail.to_owned());
+        before.is_none_or(|before| before != mail)
     }
 }
 

@@ -19,6 +19,7 @@ use tokio_postgres::Config;
 use tokio_postgres::config::{Host, SslMode};
 use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream};
 
+use crate::client::{tls, trusted_roots};
 use crate::{EngineAddress, EngineError};
 
 /// The time for one address of a server: the next one is tried then.
@@ -66,7 +67,7 @@ impl PostgresSettings {
     pub(super) fn read(address: &EngineAddress) -> Result<Self, EngineError> {
         let wrong = |why: String| EngineError::Address { address: address.to_string(), why };
         let (url, parameters) = Parameters::take(address.url()).map_err(wrong)?;
-        let mut config: Config = url.parse().map_err(|error| wrong(told(&error)))?;
+        let mut config: Config = url.parse().map_err(|error| wrong(shown(&error)))?;
         let servers = config.get_hosts().len().max(config.get_hostaddrs().len());
         if config.get_ports().len() > 1 && config.get_ports().len() != servers {
             return Err(wrong(
@@ -114,7 +115,7 @@ struct Parameters {
 impl Parameters {
     /// Takes them out of an address; returns the rest of it.
     fn take(url: &str) -> Result<(String, Self), String> {
-        let mut taken = Self::default();
+        let mut parameters = Self::default();
         let (_, rest) = url.split_once("://").unwrap_or(("", url));
         // A `?` before the `@` belongs to the password.
         let place = rest.find('@').map_or(0, |at| at + 1);
@@ -127,8 +128,8 @@ impl Parameters {
             let (name, value) =
                 pair.split_once('=').ok_or("one of its parameters has no `=` and value")?;
             match name {
-                "sslmode" => taken.mode = Some(value.to_owned()),
-                "sslrootcert" => taken.authorities = Some(decoded(value)?.into()),
+                "sslmode" => parameters.mode = Some(value.to_owned()),
+                "sslrootcert" => parameters.authorities = Some(decoded(value)?.into()),
                 name if PARAMETERS.contains(&name) => kept.push(pair),
                 _ => {
                     let known = PARAMETERS.join(", ");
@@ -138,9 +139,8 @@ impl Parameters {
                 }
             }
         }
-        let parameters =
-            if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
-        Ok((format!("postgres://{base}{parameters}"), taken))
+        let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
+        Ok((format!("postgres://{base}{query}"), parameters))
     }
 }
 
@@ -164,7 +164,7 @@ fn decoded(value: &str) -> Result<String, String> {
 
 /// Returns what is wrong with an address. The library's text may contain a part of the address, so it is shown only if
 /// it names a parameter.
-fn told(error: &tokio_postgres::Error) -> String {
+fn shown(error: &tokio_postgres::Error) -> String {
     let named = std::error::Error::source(error)
         .map(ToString::to_string)
         .filter(|why| why.starts_with("invalid value for option"));
@@ -204,22 +204,16 @@ impl Tls {
     /// # Errors
     /// A text that says what is wrong with the file.
     pub(super) fn verified(authorities: Option<&Path>) -> Result<Self, String> {
-        let mut roots = RootCertStore::empty();
-        if let Some(file) = authorities {
+        let roots = if let Some(file) = authorities {
             let certificates = read_certificates(file)
                 .map_err(|why| format!("sslrootcert {}: {why}", file.display()))?;
+            let mut roots = RootCertStore::empty();
             roots.add_parsable_certificates(certificates);
+            roots
         } else {
-            roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-            roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-        }
-        let provider = rustls::crypto::ring::default_provider().into();
-        let config = ClientConfig::builder_with_provider(provider)
-            .with_safe_default_protocol_versions()
-            .map_err(|error| error.to_string())?
-            .with_root_certificates(roots)
-            .with_no_client_auth();
-        Ok(Self(Some(Arc::new(config))))
+            trusted_roots()
+        };
+        Ok(Self(Some(Arc::new(tls(roots)?))))
     }
 }
 
@@ -347,7 +341,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_addresses_are_told_without_password() {
+    fn wrong_addresses_are_reported_without_password() {
         for (url, why) in [
             ("postgres://ray:s3cret@db:port/work", "invalid value for option `port`"),
             ("postgres://ray:s3cret@db/work?port=x", "invalid value for option `port`"),

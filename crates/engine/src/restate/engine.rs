@@ -2,37 +2,46 @@
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
-use std::fmt::Write as _;
 use std::hash::{BuildHasher as _, RandomState};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use raymond_model::hexadecimal::hexadecimal;
 use raymond_model::id::RunId;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinHandle;
 
-use super::objects::run_calls::{CarriedCommand, CarriedContent};
-use super::serving::LARGE_CALL_LIMIT;
-use crate::connect::{RunSpace, SharedCommand, too_large};
-use crate::restate::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, SenderNumber};
-use crate::restate::objects::state::{
+use super::objects::run_calls::{
+    CarriedCommand, CarriedContent, LeasedDeed, RunAnswer, RunCall, RunLook, SenderNumber,
+};
+use super::objects::state::{
     ALL, CHANGE, CONTENT, INDEX, IndexAnswer, IndexLook, LOOK, RUN, VERSION,
 };
-use crate::restate::run_batches::{RunBatches, call_within};
-use crate::restate::serving::{
-    CALL_LIMIT, CalledHandler, ClientThread, ObjectCaller, RestateSettings, client, damaged,
-    refused, unreachable,
+use super::run_batches::{RunBatches, call_within};
+use super::serving::{
+    CALL_LIMIT, CalledHandler, LARGE_CALL_LIMIT, ObjectCaller, RestateSettings, client,
 };
+use crate::client::{ClientThread, lock};
+use crate::connect::{RunSpace, SharedCommand, too_large};
 use crate::shared_log::RunLease;
 use crate::{Engine, EngineAddress, EngineError};
+
+/// Returns the part of an answer that its call asked for. Any other answer belongs to another call.
+macro_rules! part_of {
+    ($engine:expr, $answer:expr, $pattern:pat => $part:expr) => {
+        match $answer {
+            $pattern => Ok($part),
+            other => Err($engine.unexpected(&other)),
+        }
+    };
+}
+pub(super) use part_of;
 
 /// A Restate server as an engine.
 pub(crate) struct RestateEngine {
     pub(super) caller: ObjectCaller,
-    pub(super) seen: SeenNews,
-    pub(super) looks: MailLooks,
-    pub(super) waits: OpenWaits,
+    pub(super) receivers: MailReceivers,
     pub(super) batches: RunBatches,
     pub(super) sent_keys: SentKeys,
     /// The last field: the thread outlives what uses it.
@@ -58,21 +67,19 @@ impl RestateEngine {
     /// [`EngineError::Address`], [`EngineError::Unreachable`], [`EngineError::Refused`], [`EngineError::Version`].
     pub(crate) fn connect(address: &EngineAddress) -> Result<Self, EngineError> {
         let settings = RestateSettings::read(address)?;
-        let thread = ClientThread::start().map_err(|error| {
-            unreachable(address, format!("this machine has no thread for it: {error}"))
-        })?;
-        let client = client().map_err(|why| refused(address, why))?;
-        let handle = thread.handle.clone();
-        let caller = ObjectCaller::new(address.clone(), settings.ingress, client, handle);
-        let (seen, looks, waits, batches, sent_keys) = Default::default();
-        let engine = Self { caller, seen, looks, waits, batches, sent_keys, _thread: thread };
-        match engine.index(&IndexLook::Version)? {
-            IndexAnswer::Version(VERSION) => Ok(engine),
-            IndexAnswer::Version(found) => {
+        let thread = ClientThread::start("restate", address)?;
+        let client = client().map_err(|why| EngineError::refused(address, why))?;
+        let (ingress, handle) = (settings.ingress, thread.handle.clone());
+        let caller = ObjectCaller { address: address.clone(), handle, client, ingress };
+        let (receivers, batches, sent_keys) = Default::default();
+        let engine = Self { caller, receivers, batches, sent_keys, _thread: thread };
+        let answer = engine.index(&IndexLook::Version)?;
+        match part_of!(engine, answer, IndexAnswer::Version(found) => found)? {
+            VERSION => Ok(engine),
+            found => {
                 let engine = address.to_string();
                 Err(EngineError::Version { engine, found, known: VERSION })
             }
-            other => Err(engine.unexpected(&other)),
         }
     }
 
@@ -94,7 +101,7 @@ impl RestateEngine {
         call: &RunCall,
         patience: Duration,
     ) -> Result<RunAnswer, EngineError> {
-        let answer = self.batches.call(&self.caller, run.as_str(), (call, patience))?;
+        let answer = self.batches.call(&self.caller, run.as_str(), call, patience)?;
         self.judged(run, answer)
     }
 
@@ -112,7 +119,7 @@ impl RestateEngine {
     /// Asks a run.
     pub(super) fn run_look(&self, run: &RunId, look: &RunLook) -> Result<RunAnswer, EngineError> {
         let called = CalledHandler { service: RUN, key: run.as_str(), handler: LOOK };
-        let answer = self.caller.call(called, look, super::serving::LARGE_CALL_LIMIT)?;
+        let answer = self.caller.call(called, look, LARGE_CALL_LIMIT)?;
         self.judged(run, answer)
     }
 
@@ -135,21 +142,10 @@ impl RestateEngine {
                 Err(EngineError::Supervised { engine, run, holder })
             }
             RunAnswer::TakenOver => Err(EngineError::TakenOver { run }),
-            RunAnswer::Unfit { why } => Err(damaged(self.address(), format!("the run {run}"), why)),
-            RunAnswer::Done
-            | RunAnswer::Fenced
-            | RunAnswer::Crossed
-            | RunAnswer::Epoch(_)
-            | RunAnswer::Lines { .. }
-            | RunAnswer::Terms(_)
-            | RunAnswer::Commands(_)
-            | RunAnswer::Keys(_)
-            | RunAnswer::Fate(_)
-            | RunAnswer::Requests(_)
-            | RunAnswer::Begun(_)
-            | RunAnswer::Replies(_)
-            | RunAnswer::QuestionReply(_)
-            | RunAnswer::Summary { .. } => Ok(answer),
+            RunAnswer::Unfit { why } => {
+                Err(EngineError::damaged(self.address(), format!("the run {run}"), why))
+            }
+            answer => Ok(answer),
         }
     }
 
@@ -157,7 +153,20 @@ impl RestateEngine {
     pub(super) fn unexpected(&self, answer: &impl fmt::Debug) -> EngineError {
         let shown = format!("{answer:?}");
         let start: String = shown.chars().take(100).collect();
-        damaged(self.address(), "an object", format!("it gave the answer to another call: {start}"))
+        EngineError::damaged(
+            self.address(),
+            "an object",
+            format!("it gave the answer to another call: {start}"),
+        )
+    }
+}
+
+/// Returns the answer of a run, or `None` if there is no such run.
+pub(super) fn if_there<T>(asked: Result<T, EngineError>) -> Result<Option<T>, EngineError> {
+    match asked {
+        Ok(answer) => Ok(Some(answer)),
+        Err(EngineError::NoSuchRun { .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
@@ -168,26 +177,6 @@ pub(super) fn millis(time: Duration) -> u64 {
 
 /// A wait that is under way. It brings the number of the last news.
 pub(super) type OpenWait = JoinHandle<Result<u64, EngineError>>;
-
-/// The waits for mail that outlive their callers: the next caller for the same receiver goes on with them.
-#[derive(Debug, Default)]
-pub(super) struct OpenWaits(Mutex<HashMap<ReceiverName, OpenWait>>);
-
-impl OpenWaits {
-    /// Takes the wait of a receiver, if one is under way.
-    pub(super) fn take(&self, receiver: &ReceiverName) -> Option<OpenWait> {
-        self.lock().remove(receiver)
-    }
-
-    /// Keeps the wait of a receiver for the next caller.
-    pub(super) fn keep(&self, receiver: ReceiverName, wait: OpenWait) {
-        self.lock().insert(receiver, wait);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ReceiverName, OpenWait>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
 
 // The requests that this process has sent lately, so that it can say which sending is not the first one.
 
@@ -222,7 +211,7 @@ impl Default for SentKeys {
 impl SentKeys {
     /// Returns the number of a call that sends these keys, and whether one of them was sent before.
     pub(super) fn send<'k>(&self, keys: impl Iterator<Item = &'k str>) -> (SenderNumber, bool) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = lock(&self.known);
         let mut is_again = false;
         for hash in keys.map(|key| self.hasher.hash_one(key)) {
             let is_new = known.newer.insert(hash);
@@ -241,8 +230,8 @@ impl SentKeys {
     }
 }
 
-// The last looks for mail: receivers that just found mail look again soon, and receivers that wait in vain look
-// rarely.
+// The receivers of mail, as this process knows them: those that just found mail look again soon, and those that wait
+// in vain look rarely.
 //
 // Waking a receiver costs the server more than a look, and a look that goes with other calls costs it little.
 
@@ -269,9 +258,9 @@ pub(super) enum RunsToAsk {
     Unknown,
 }
 
-/// The last look of a receiver.
+/// What is known of a receiver.
 #[derive(Debug, Default)]
-struct MailLook {
+struct MailReceiverState {
     /// The time at which mail was last found, and whether the receiver has been asked to look since.
     found: Option<(Instant, bool)>,
     /// The receiver was asked to look again, and has not done so.
@@ -280,17 +269,39 @@ struct MailLook {
     empty: Option<(Instant, bool)>,
     /// The runs that a host last learned, and when.
     runs: Option<(Vec<RunId>, Instant)>,
+    /// The number of the last news that a waiter has seen, so that the same news does not wake it twice.
+    seen: u64,
+    /// A wait that has outlived its caller: the next caller goes on with it.
+    wait: Option<OpenWait>,
 }
 
-/// The last looks of all receivers.
+/// The receivers.
 #[derive(Debug, Default)]
-pub(super) struct MailLooks(Mutex<HashMap<ReceiverName, MailLook>>);
+pub(super) struct MailReceivers(Mutex<HashMap<ReceiverName, MailReceiverState>>);
 
-impl MailLooks {
+impl MailReceivers {
+    /// Returns the number of the last news that a waiter has seen, and takes the wait that is under way.
+    pub(super) fn take_wait(&self, receiver: &ReceiverName) -> (u64, Option<OpenWait>) {
+        let mut all = self.lock();
+        let Some(state) = all.get_mut(receiver) else { return (0, None) };
+        (state.seen, state.wait.take())
+    }
+
+    /// Keeps a wait for the next caller: it has brought no news yet.
+    pub(super) fn keep_wait(&self, receiver: ReceiverName, wait: OpenWait) {
+        self.note_empty_wait(receiver.clone());
+        self.lock().entry(receiver).or_default().wait = Some(wait);
+    }
+
+    /// Notes the news that a waiter has seen.
+    pub(super) fn see(&self, receiver: ReceiverName, news: u64) {
+        self.lock().entry(receiver).or_default().seen = news;
+    }
+
     /// Notes a look, and whether it has found mail.
     pub(super) fn note(&self, receiver: ReceiverName, has_found: bool, now: Instant) {
-        let mut looks = self.lock();
-        let look = looks.entry(receiver).or_default();
+        let mut all = self.lock();
+        let look = all.entry(receiver).or_default();
         if has_found {
             (look.found, look.empty) = (Some((now, false)), None);
         } else {
@@ -308,8 +319,8 @@ impl MailLooks {
     /// Returns whether a receiver may skip its next look: the last one has found nothing, a moment ago, and a wait has
     /// brought no news since.
     pub(super) fn take_empty_wait(&self, receiver: &ReceiverName, now: Instant) -> bool {
-        let mut looks = self.lock();
-        let empty = looks.get_mut(receiver).and_then(|look| look.empty.as_mut());
+        let mut all = self.lock();
+        let empty = all.get_mut(receiver).and_then(|look| look.empty.as_mut());
         empty.is_some_and(|(at, has_waited)| {
             std::mem::take(has_waited) && now.duration_since(*at) < EMPTY_LOOK_TIME
         })
@@ -317,11 +328,11 @@ impl MailLooks {
 
     /// Returns whether a receiver should look again instead of waiting: at least once, however long it took to read
     /// what it found. Senders in the meantime rely on that.
-    pub(super) fn tell_to_look_again(&self, receiver: &ReceiverName, now: Instant) -> bool {
-        let mut looks = self.lock();
-        let Some(look) = looks.get_mut(receiver) else { return false };
-        let Some((found, was_told)) = &mut look.found else { return false };
-        let is_first = !std::mem::replace(was_told, true);
+    pub(super) fn ask_to_look_again(&self, receiver: &ReceiverName, now: Instant) -> bool {
+        let mut all = self.lock();
+        let Some(look) = all.get_mut(receiver) else { return false };
+        let Some((found, was_asked)) = &mut look.found else { return false };
+        let is_first = !std::mem::replace(was_asked, true);
         look.looks_again = is_first || now.duration_since(*found) < LOOKING_TIME;
         look.looks_again
     }
@@ -338,37 +349,18 @@ impl MailLooks {
         receiver: &ReceiverName,
         now: Instant,
     ) -> Option<RunsToAsk> {
-        let mut looks = self.lock();
-        let look = looks.get_mut(receiver)?;
+        let mut all = self.lock();
+        let look = all.get_mut(receiver)?;
         if !std::mem::take(&mut look.looks_again) {
             return None;
         }
-        let known = look.runs.as_ref().filter(|(_, told)| now.duration_since(*told) < KNOWN_RUNS);
+        let is_fresh = |(_, at): &&(Vec<RunId>, Instant)| now.duration_since(*at) < KNOWN_RUNS;
+        let known = look.runs.as_ref().filter(is_fresh);
         Some(known.map_or(RunsToAsk::Unknown, |(runs, _)| RunsToAsk::Known(runs.clone())))
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ReceiverName, MailLook>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// The numbers of the last news that waiters have seen, so that the same news does not wake them twice.
-#[derive(Debug, Default)]
-pub(super) struct SeenNews(Mutex<HashMap<ReceiverName, u64>>);
-
-impl SeenNews {
-    /// Returns the number of the last news that a waiter has seen.
-    pub(super) fn of(&self, receiver: &ReceiverName) -> u64 {
-        self.lock().get(receiver).copied().unwrap_or_default()
-    }
-
-    /// Notes the news that a waiter has seen.
-    pub(super) fn see(&self, receiver: ReceiverName, news: u64) {
-        self.lock().insert(receiver, news);
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ReceiverName, u64>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<ReceiverName, MailReceiverState>> {
+        lock(&self.0)
     }
 }
 
@@ -403,15 +395,13 @@ impl RunSpace for RestateEngine {
     }
 
     fn commands(&self, run: &RunId) -> Result<Vec<SharedCommand>, EngineError> {
-        let commands = match self.run_look(run, &RunLook::Commands)? {
-            RunAnswer::Commands(commands) => commands,
-            other => return Err(self.unexpected(&other)),
-        };
-        let carried = |CarriedCommand { name, content }| {
+        let answer = self.run_look(run, &RunLook::Commands)?;
+        let carried = part_of!(self, answer, RunAnswer::Commands(commands) => commands)?;
+        let command = |CarriedCommand { name, content }| {
             let content = content.into_bytes();
             SharedCommand { name, content }
         };
-        Ok(commands.into_iter().map(carried).collect())
+        Ok(carried.into_iter().map(command).collect())
     }
 
     fn remove_command(&self, lease: &RunLease, name: &str) -> Result<(), EngineError> {
@@ -420,7 +410,7 @@ impl RunSpace for RestateEngine {
 
     fn put_blob(&self, sha256: &str, content: &[u8]) -> Result<(), EngineError> {
         if checksum(content) != sha256 {
-            return Err(refused(
+            return Err(EngineError::refused(
                 self.address(),
                 format!("`{sha256}` is not the checksum of the content"),
             ));
@@ -438,7 +428,7 @@ impl RunSpace for RestateEngine {
             self.put_piece(&format!("{sha256}.{number}"), piece.to_vec())?;
         }
         let list = serde_json::to_vec(&list)
-            .map_err(|error| refused(self.address(), error.to_string()))?;
+            .map_err(|error| EngineError::refused(self.address(), error.to_string()))?;
         self.put_piece(sha256, [&[LIST], &list[..]].concat())
     }
 
@@ -485,7 +475,7 @@ impl RestateEngine {
     }
 
     fn broken(&self, sha256: &str, why: impl Into<String>) -> EngineError {
-        damaged(self.address(), format!("the content {sha256}"), why.into())
+        EngineError::damaged(self.address(), format!("the content {sha256}"), why)
     }
 
     fn put_piece(&self, key: &str, piece: Vec<u8>) -> Result<(), EngineError> {
@@ -505,11 +495,7 @@ impl RestateEngine {
 }
 
 fn checksum(content: &[u8]) -> String {
-    Sha256::digest(content).iter().fold(String::new(), |mut digits, byte| {
-        // Writing to a text never fails.
-        let _ = write!(digits, "{byte:02x}");
-        digits
-    })
+    hexadecimal(Sha256::digest(content))
 }
 
 #[cfg(test)]
@@ -531,32 +517,32 @@ mod sent_keys_tests {
 }
 
 #[cfg(test)]
-mod mail_looks_tests {
+mod receivers_tests {
     use super::*;
 
     #[test]
-    fn whoever_has_found_mail_looks_again_for_a_while() {
-        let (looks, host) = (MailLooks::default(), ("host", "a".to_owned()));
+    fn receiver_that_found_mail_looks_again_for_a_while() {
+        let (looks, host) = (MailReceivers::default(), ("host", "a".to_owned()));
         let (now, run) = (Instant::now(), RunId::parse("r").expect("an id"));
-        assert!(!looks.tell_to_look_again(&host, now));
+        assert!(!looks.ask_to_look_again(&host, now));
         looks.note_runs(host.clone(), vec![run.clone()], now);
-        assert_eq!(looks.take_look_again(&host, now), None, "it was told of news");
+        assert_eq!(looks.take_look_again(&host, now), None, "it was notified of news");
         looks.note(host.clone(), true, now);
-        assert!(looks.tell_to_look_again(&host, now));
+        assert!(looks.ask_to_look_again(&host, now));
         assert_eq!(looks.take_look_again(&host, now), Some(RunsToAsk::Known(vec![run])));
         assert_eq!(looks.take_look_again(&host, now), None);
-        assert!(looks.tell_to_look_again(&host, now + LOOKING_TIME / 2));
+        assert!(looks.ask_to_look_again(&host, now + LOOKING_TIME / 2));
         assert_eq!(looks.take_look_again(&host, now + KNOWN_RUNS), Some(RunsToAsk::Unknown));
-        assert!(!looks.tell_to_look_again(&host, now + LOOKING_TIME));
+        assert!(!looks.ask_to_look_again(&host, now + LOOKING_TIME));
         assert_eq!(looks.take_look_again(&host, now + LOOKING_TIME), None);
         looks.note(host.clone(), true, now);
-        assert!(looks.tell_to_look_again(&host, now + LOOKING_TIME), "it has not looked since");
-        assert!(!looks.tell_to_look_again(&host, now + LOOKING_TIME));
+        assert!(looks.ask_to_look_again(&host, now + LOOKING_TIME), "it has not looked since");
+        assert!(!looks.ask_to_look_again(&host, now + LOOKING_TIME));
     }
 
     #[test]
-    fn whoever_has_found_nothing_looks_after_news_or_a_while() {
-        let (looks, run) = (MailLooks::default(), ("run", "r".to_owned()));
+    fn receiver_that_found_nothing_looks_after_news_or_a_while() {
+        let (looks, run) = (MailReceivers::default(), ("run", "r".to_owned()));
         let now = Instant::now();
         looks.note_empty_wait(run.clone());
         assert!(!looks.take_empty_wait(&run, now), "it has never looked");

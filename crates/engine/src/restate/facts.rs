@@ -2,30 +2,30 @@
 
 use std::time::Duration;
 
-use super::engine::RestateEngine;
-use super::objects::run_calls::{FactChangeCall, LeasedDeed, RunAnswer, RunCall, RunLook};
-use super::serving::{CalledHandler, LARGE_CALL_LIMIT, damaged};
-use crate::restate::objects::state::{FACTS, LOOK, RUN};
-use crate::shared_log::RunLease;
-use crate::shared_log::{FactAppend, FactLog, FactLogEntry};
+use super::engine::{RestateEngine, millis};
+use super::log::LogPage;
+use super::objects::host::{LONGEST_WAIT_MS, WaitCall};
+use super::objects::run_calls::{
+    FactChangeCall, LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic,
+};
+use super::objects::state::{FACTS, LOOK, RUN, WAIT};
+use super::serving::{CALL_LIMIT, CalledHandler, LARGE_CALL_LIMIT};
+use crate::shared_log::{FactAppend, FactLog, LogLine, RunLease};
 use crate::{Engine, EngineError};
 
 impl FactLog for RestateEngine {
-    fn fact_changes(&self, after: u64, limit: usize) -> Result<Vec<FactLogEntry>, EngineError> {
-        let mut changes: Vec<FactLogEntry> = Vec::new();
-        loop {
-            let after = changes.last().map_or(after, |change| change.number);
-            let (page, last) = self.page_of_facts(after, limit - changes.len())?;
-            let is_missing = page.is_empty();
-            let numbered = page.into_iter().zip(after.saturating_add(1)..);
-            changes.extend(numbered.map(|(text, number)| FactLogEntry { number, text }));
-            if changes.len() >= limit || changes.last().map_or(after, |one| one.number) >= last {
-                return Ok(changes);
+    fn fact_changes(&self, after: u64, limit: usize) -> Result<Vec<LogLine>, EngineError> {
+        let page = |after, limit| {
+            let called = CalledHandler { service: RUN, key: FACTS, handler: LOOK };
+            let look = RunLook::Lines { after, limit };
+            match self.caller.call(called, &look, LARGE_CALL_LIMIT)? {
+                // Nothing was ever changed.
+                RunAnswer::NoSuchRun => Ok(LogPage::default()),
+                answer => LogPage::of(self, answer),
             }
-            if is_missing {
-                return Err(self.damaged_facts(format!("change {} is missing", after + 1)));
-            }
-        }
+        };
+        let missing = |seq| self.damaged_facts(format!("change {seq} is missing"));
+        LogPage::read_all(after, limit, page, missing)
     }
 
     fn append_fact_change(
@@ -38,11 +38,8 @@ impl FactLog for RestateEngine {
         let answer = if let Some(lease) = lease {
             self.leased(lease, LeasedDeed::ChangeFact { change })?
         } else {
-            self.batches.call(
-                &self.caller,
-                FACTS,
-                (&RunCall::AppendFact { change }, Duration::ZERO),
-            )?
+            let call = RunCall::AppendFact { change };
+            self.batches.call(&self.caller, FACTS, &call, Duration::ZERO)?
         };
         match answer {
             RunAnswer::Done => Ok(FactAppend::Appended),
@@ -53,24 +50,16 @@ impl FactLog for RestateEngine {
     }
 
     fn wait_for_fact_changes(&self, after: u64, longest: Duration) -> Result<(), EngineError> {
-        self.wait_for_facts(after, longest)
+        let longest_ms = millis(longest).min(LONGEST_WAIT_MS);
+        let call = WaitCall { topic: RunTopic::Lines, seen: after, longest_ms };
+        let limit = CALL_LIMIT + Duration::from_millis(longest_ms);
+        let called = CalledHandler { service: RUN, key: FACTS, handler: WAIT };
+        self.caller.call::<_, u64>(called, call, limit).map(drop)
     }
 }
 
 impl RestateEngine {
-    /// Returns some changes after one, and the number of the last.
-    fn page_of_facts(&self, after: u64, limit: usize) -> Result<(Vec<String>, u64), EngineError> {
-        let called = CalledHandler { service: RUN, key: FACTS, handler: LOOK };
-        let look = RunLook::Lines { after, limit };
-        match self.caller.call(called, &look, LARGE_CALL_LIMIT)? {
-            RunAnswer::Lines { lines, last } => Ok((lines, last)),
-            // Nothing was ever changed.
-            RunAnswer::NoSuchRun => Ok((Vec::new(), 0)),
-            other => Err(self.unexpected(&other)),
-        }
-    }
-
     fn damaged_facts(&self, why: String) -> EngineError {
-        damaged(self.address(), "the facts", why)
+        EngineError::damaged(self.address(), "the facts", why)
     }
 }

@@ -2,20 +2,21 @@
 
 use std::time::Duration;
 
+use raymond_model::host::{HostEpoch, HostName, HostReport, HostStanding};
+use raymond_model::id::RunId;
 use serde_json::Value;
 
-use crate::restate::engine::{RestateEngine, millis};
-use crate::restate::mailbox::run_of;
-use crate::restate::objects::run_calls::{CarriedRequest, RunAnswer, RunCall, RunLook};
-use crate::restate::objects::state::{CHANGE, HOST, HostCall, HostLook, HostObjectAnswer, LOOK};
-use crate::restate::objects::state::{IndexAnswer, IndexLook};
-use crate::restate::serving::{CALL_LIMIT, CalledHandler, damaged, refused};
+use super::engine::{RestateEngine, if_there, millis, part_of};
+use super::mailbox::run_of;
+use super::objects::run_calls::{RunAnswer, RunCall, RunLook};
+use super::objects::state::{
+    CHANGE, HOST, HostCall, HostLook, HostObjectAnswer, IndexAnswer, IndexLook, LOOK,
+};
+use super::serving::{CALL_LIMIT, CalledHandler};
 use crate::shared_log::{
     HostClaim, HostQuestions, HostRegistry, HostRequest, RegisteredHost, RunLease,
 };
 use crate::{Engine, EngineError};
-use raymond_model::host::{HostEpoch, HostName, HostReport, HostStanding};
-use raymond_model::id::RunId;
 
 impl HostRegistry for RestateEngine {
     fn register_host(
@@ -38,21 +39,18 @@ impl HostRegistry for RestateEngine {
         report: &HostReport,
     ) -> Result<HostStanding, EngineError> {
         let call = HostCall::Heartbeat { epoch: claim.epoch.0, report: self.carried(report)? };
-        match self.host(&claim.host, call)? {
-            HostObjectAnswer::Standing(standing) => Ok(standing),
-            other => Err(self.unexpected(&other)),
-        }
+        let answer = self.host(&claim.host, call)?;
+        part_of!(self, answer, HostObjectAnswer::Standing(standing) => standing)
     }
 
     fn hosts(&self) -> Result<Vec<RegisteredHost>, EngineError> {
-        let names = match self.index(&IndexLook::Hosts)? {
-            IndexAnswer::Hosts(names) => names,
-            other => return Err(self.unexpected(&other)),
-        };
+        let answer = self.index(&IndexLook::Hosts)?;
+        let names = part_of!(self, answer, IndexAnswer::Hosts(names) => names)?;
         let mut hosts = Vec::with_capacity(names.len());
         for name in names {
-            let host = HostName::parse(&name)
-                .map_err(|error| damaged(self.address(), "the index", error.to_string()))?;
+            let host = HostName::parse(&name).map_err(|error| {
+                EngineError::damaged(self.address(), "the index", error.to_string())
+            })?;
             hosts.extend(self.registered(host)?);
         }
         hosts.sort_unstable_by(|one: &RegisteredHost, other| one.host.cmp(&other.host));
@@ -101,8 +99,8 @@ impl RestateEngine {
         };
         let mut outcome = Ok(HostEpoch(epoch));
         for run in self.parsed(host, &runs)? {
-            match self.fence(&run, host, oldest_valid) {
-                Ok(()) | Err(EngineError::NoSuchRun { .. }) => {}
+            match if_there(self.fence(&run, host, oldest_valid)) {
+                Ok(_) => {}
                 Err(error) if error.is_passing() => outcome = Err(error),
                 Err(error) => tracing::debug!("cannot notify {run} about the host {host}: {error}"),
             }
@@ -110,7 +108,7 @@ impl RestateEngine {
         outcome
     }
 
-    /// Tells a run the oldest epoch of a host that is not over.
+    /// Notifies a run of the oldest epoch of a host that is not over.
     fn fence(&self, run: &RunId, host: &HostName, oldest_valid: u64) -> Result<(), EngineError> {
         let fence = RunCall::Fence { host: host.as_str().to_owned(), oldest_valid };
         self.run_within(run, &fence, CALL_LIMIT).map(drop)
@@ -123,9 +121,9 @@ impl RestateEngine {
         runs: &[String],
     ) -> Result<Vec<RunId>, EngineError> {
         let parsed = runs.iter().map(|run| RunId::parse(run));
-        parsed
-            .collect::<Result<_, _>>()
-            .map_err(|error| damaged(self.address(), format!("the host {host}"), error.to_string()))
+        parsed.collect::<Result<_, _>>().map_err(|error| {
+            EngineError::damaged(self.address(), format!("the host {host}"), error.to_string())
+        })
     }
 
     /// Returns a host; `None` if it was removed.
@@ -134,7 +132,11 @@ impl RestateEngine {
         match self.caller.call(called, HostLook::State, CALL_LIMIT)? {
             HostObjectAnswer::State { epoch, standing, silent_ms, report } => {
                 let report = serde_json::from_value(report).map_err(|error| {
-                    damaged(self.address(), format!("the host {host}"), error.to_string())
+                    EngineError::damaged(
+                        self.address(),
+                        format!("the host {host}"),
+                        error.to_string(),
+                    )
                 })?;
                 let (epoch, silent_for) = (HostEpoch(epoch), Duration::from_millis(silent_ms));
                 Ok(Some(RegisteredHost { host, epoch, standing, silent_for, report }))
@@ -146,7 +148,7 @@ impl RestateEngine {
 
     fn carried(&self, report: &HostReport) -> Result<Value, EngineError> {
         serde_json::to_value(report).map_err(|error| {
-            refused(self.address(), format!("the report is not valid JSON: {error}"))
+            EngineError::refused(self.address(), format!("the report is not valid JSON: {error}"))
         })
     }
 }
@@ -155,30 +157,18 @@ impl RestateEngine {
 
 impl HostQuestions for RestateEngine {
     fn ask(&self, question: &HostRequest) -> Result<(), EngineError> {
-        let carried = CarriedRequest {
-            key: question.key.clone(),
-            host: question.host.as_str().to_owned(),
-            host_epoch: question.host_epoch.0,
-            body: question.body.clone(),
-        };
-        self.run(&question.run, &RunCall::Ask { question: carried }).map(drop)
+        self.run(&question.run, &RunCall::Ask { question: question.into() }).map(drop)
     }
 
     fn question_reply(&self, key: &str) -> Result<Option<String>, EngineError> {
         let Some(run) = run_of(key) else { return Ok(None) };
-        match self.run_look(&run, &RunLook::QuestionReply { key: key.to_owned() }) {
-            Ok(RunAnswer::QuestionReply(reply)) => Ok(reply),
-            Ok(other) => Err(self.unexpected(&other)),
-            Err(EngineError::NoSuchRun { .. }) => Ok(None),
-            Err(error) => Err(error),
-        }
+        let look = RunLook::QuestionReply { key: key.to_owned() };
+        let Some(answer) = if_there(self.run_look(&run, &look))? else { return Ok(None) };
+        part_of!(self, answer, RunAnswer::QuestionReply(reply) => reply)
     }
 
     fn end_question(&self, key: &str) -> Result<(), EngineError> {
         let Some(run) = run_of(key) else { return Ok(()) };
-        match self.run(&run, &RunCall::EndQuestion { key: key.to_owned() }) {
-            Ok(_) | Err(EngineError::NoSuchRun { .. }) => Ok(()),
-            Err(error) => Err(error),
-        }
+        if_there(self.run(&run, &RunCall::EndQuestion { key: key.to_owned() })).map(drop)
     }
 }

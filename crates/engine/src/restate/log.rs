@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
-use super::engine::{RestateEngine, millis};
-use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook};
-use super::serving::{CALL_LIMIT, LARGE_CALL_LIMIT, damaged};
-use crate::restate::objects::state::{IndexAnswer, IndexLook, IndexedRun};
-use crate::shared_log::{LogLine, NewSharedRun, RunLease, SharedLog, SharedRun};
-use crate::{Engine, EngineError};
 use raymond_model::id::RunId;
 
-/// The longest lease. The server's timers hold it.
-const LONGEST_LEASE: Duration = Duration::from_hours(24 * 365);
+use super::engine::{RestateEngine, if_there, millis, part_of};
+use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook};
+use super::objects::state::{IndexAnswer, IndexLook, IndexedRun};
+use super::serving::{CALL_LIMIT, LARGE_CALL_LIMIT};
+use crate::shared_log::{
+    LONGEST_LEASE, LogLine, NewSharedRun, RunLease, SharedLog, SharedRun, check_order,
+};
+use crate::{Engine, EngineError};
 
 fn lease_ms(time: Duration) -> u64 {
     // A lease of a part of a millisecond has not run out yet.
@@ -19,16 +19,8 @@ fn lease_ms(time: Duration) -> u64 {
     if time.is_zero() { 0 } else { millis(time).max(1) }
 }
 
-/// Returns the texts of lines whose numbers follow each other from `first`; as an error the number that does not.
-fn texts(lines: &[LogLine], first: u64) -> Result<Vec<String>, (u64, u64)> {
-    let numbered = lines.iter().zip(first..);
-    numbered
-        .map(
-            |(line, seq)| {
-                if line.seq == seq { Ok(line.text.clone()) } else { Err((line.seq, seq)) }
-            },
-        )
-        .collect()
+fn texts(lines: &[LogLine]) -> Vec<String> {
+    lines.iter().map(|line| line.text.clone()).collect()
 }
 
 impl SharedLog for RestateEngine {
@@ -38,8 +30,8 @@ impl SharedLog for RestateEngine {
         holder: &str,
         lease_time: Duration,
     ) -> Result<RunLease, EngineError> {
-        let lines = texts(&new.lines, 1).map_err(|wrong| self.misplaced(&new.run, wrong))?;
-        let (terms, holder) = (new.terms.clone(), holder.to_owned());
+        check_order(self.address(), &new.run, &new.lines, 1)?;
+        let (terms, holder, lines) = (new.terms.clone(), holder.to_owned(), texts(&new.lines));
         let call = RunCall::Create { terms, holder, lease_ms: lease_ms(lease_time), lines };
         self.lease(&new.run, &call)
     }
@@ -67,39 +59,22 @@ impl SharedLog for RestateEngine {
 
     fn append(&self, lease: &RunLease, lines: &[LogLine]) -> Result<(), EngineError> {
         let Some(first) = lines.first().map(|line| line.seq) else { return Ok(()) };
-        let lines =
-            texts(lines, first.max(1)).map_err(|wrong| self.misplaced(&lease.run, wrong))?;
-        self.leased(lease, LeasedDeed::Append { first, lines }).map(drop)
+        check_order(self.address(), &lease.run, lines, first.max(1))?;
+        self.leased(lease, LeasedDeed::Append { first, lines: texts(lines) }).map(drop)
     }
 
     fn read(&self, run: &RunId, after: u64, limit: usize) -> Result<Vec<LogLine>, EngineError> {
-        let mut lines: Vec<LogLine> = Vec::new();
-        loop {
-            let after = lines.last().map_or(after, |line| line.seq);
-            let look = RunLook::Lines { after, limit: limit - lines.len() };
-            let (page, last) = match self.run_look(run, &look)? {
-                RunAnswer::Lines { lines, last } => (lines, last),
-                other => return Err(self.unexpected(&other)),
-            };
-            let is_missing = page.is_empty();
-            let numbered = page.into_iter().zip(after + 1..);
-            lines.extend(numbered.map(|(text, seq)| LogLine { seq, text }));
-            if lines.len() >= limit || lines.last().map_or(after, |line| line.seq) >= last {
-                return Ok(lines);
-            }
-            if is_missing {
-                let (what, why) =
-                    (format!("the run {run}"), format!("record {} is missing", after + 1));
-                return Err(damaged(self.address(), what, why));
-            }
-        }
+        let page =
+            |after, limit| LogPage::of(self, self.run_look(run, &RunLook::Lines { after, limit })?);
+        let missing = |seq| {
+            let why = format!("record {seq} is missing");
+            EngineError::damaged(self.address(), format!("the run {run}"), why)
+        };
+        LogPage::read_all(after, limit, page, missing)
     }
 
     fn terms(&self, run: &RunId) -> Result<String, EngineError> {
-        match self.run_look(run, &RunLook::Terms)? {
-            RunAnswer::Terms(terms) => Ok(terms),
-            other => Err(self.unexpected(&other)),
-        }
+        part_of!(self, self.run_look(run, &RunLook::Terms)?, RunAnswer::Terms(terms) => terms)
     }
 
     fn set_terms(&self, lease: &RunLease, terms: &str) -> Result<(), EngineError> {
@@ -107,23 +82,17 @@ impl SharedLog for RestateEngine {
     }
 
     fn runs(&self) -> Result<Vec<SharedRun>, EngineError> {
-        let indexed = match self.index(&IndexLook::Runs)? {
-            IndexAnswer::Runs(runs) => runs,
-            other => return Err(self.unexpected(&other)),
-        };
+        let answer = self.index(&IndexLook::Runs)?;
+        let indexed = part_of!(self, answer, IndexAnswer::Runs(runs) => runs)?;
         let mut runs = Vec::with_capacity(indexed.len());
         for (id, indexed) in indexed {
-            let run = RunId::parse(&id)
-                .map_err(|error| damaged(self.address(), "the index", error.to_string()))?;
+            let run = RunId::parse(&id).map_err(|error| {
+                EngineError::damaged(self.address(), "the index", error.to_string())
+            })?;
             match indexed {
                 IndexedRun::Left { last, has_ended } => {
-                    runs.push(SharedRun {
-                        run,
-                        last,
-                        holder: None,
-                        has_ended,
-                        is_abandoned: false,
-                    });
+                    let (holder, is_abandoned) = (None, false);
+                    runs.push(SharedRun { run, last, holder, has_ended, is_abandoned });
                 }
                 IndexedRun::Held => runs.extend(self.summary(run)?),
             }
@@ -135,26 +104,58 @@ impl SharedLog for RestateEngine {
 
 impl RestateEngine {
     fn lease(&self, run: &RunId, call: &RunCall) -> Result<RunLease, EngineError> {
-        match self.run_within(run, call, LARGE_CALL_LIMIT)? {
-            RunAnswer::Epoch(epoch) => Ok(RunLease { run: run.clone(), epoch }),
-            other => Err(self.unexpected(&other)),
-        }
+        let answer = self.run_within(run, call, LARGE_CALL_LIMIT)?;
+        let epoch = part_of!(self, answer, RunAnswer::Epoch(epoch) => epoch)?;
+        Ok(RunLease { run: run.clone(), epoch })
     }
 
     /// Returns a run that somebody supervises; `None` if it is only about to be created.
     fn summary(&self, run: RunId) -> Result<Option<SharedRun>, EngineError> {
-        match self.run_look(&run, &RunLook::Summary) {
-            Ok(RunAnswer::Summary { last, holder, has_ended, is_abandoned }) => {
+        match if_there(self.run_look(&run, &RunLook::Summary))? {
+            Some(RunAnswer::Summary { last, holder, has_ended, is_abandoned }) => {
                 Ok(Some(SharedRun { run, last, holder, has_ended, is_abandoned }))
             }
-            Ok(other) => Err(self.unexpected(&other)),
-            Err(EngineError::NoSuchRun { .. }) => Ok(None),
-            Err(error) => Err(error),
+            Some(other) => Err(self.unexpected(&other)),
+            None => Ok(None),
         }
     }
+}
 
-    fn misplaced(&self, run: &RunId, (given, seq): (u64, u64)) -> EngineError {
-        let why = format!("record {given} was given instead of record {seq}");
-        damaged(self.address(), format!("the run {run}"), why)
+// The lines of a log, which an object returns in several answers if they are many.
+
+/// Some lines of a log, and the number of its last line.
+#[derive(Debug, Default)]
+pub(super) struct LogPage {
+    lines: Vec<String>,
+    last: u64,
+}
+
+impl LogPage {
+    pub(super) fn of(engine: &RestateEngine, answer: RunAnswer) -> Result<Self, EngineError> {
+        part_of!(engine, answer, RunAnswer::Lines { lines, last } => Self { lines, last })
+    }
+
+    /// Returns the lines after one, at most `limit` of them. `page` asks for lines after one, and for how many;
+    /// `missing` makes the error about a line that is not there.
+    pub(super) fn read_all(
+        after: u64,
+        limit: usize,
+        page: impl Fn(u64, usize) -> Result<Self, EngineError>,
+        missing: impl Fn(u64) -> EngineError,
+    ) -> Result<Vec<LogLine>, EngineError> {
+        let mut all: Vec<LogLine> = Vec::new();
+        loop {
+            let after = all.last().map_or(after, |line| line.seq);
+            let Self { lines, last } = page(after, limit - all.len())?;
+            let is_missing = lines.is_empty();
+            let numbered = lines.into_iter().zip(after.saturating_add(1)..);
+            all.extend(numbered.map(|(text, seq)| LogLine { seq, text }));
+            if all.len() >= limit || all.last().map_or(after, |line| line.seq) >= last {
+                return Ok(all);
+            }
+            if is_missing {
+                return Err(missing(after + 1));
+            }
+        }
     }
 }

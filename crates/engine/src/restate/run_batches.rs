@@ -5,7 +5,7 @@
 //! others, or alone after a while.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::value::{RawValue, to_raw_value};
@@ -13,9 +13,10 @@ use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout_at};
 
 use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall};
-use super::serving::{CALL_LIMIT, CalledHandler, ObjectCaller, damaged, refused, unreachable};
+use super::objects::state::{CHANGE, RUN};
+use super::serving::{CALL_LIMIT, CalledHandler, ObjectCaller};
 use crate::EngineError;
-use crate::restate::objects::state::{CHANGE, RUN};
+use crate::client::lock;
 
 /// The most calls of a batch.
 const MOST_CALLS: usize = 64;
@@ -37,7 +38,7 @@ struct WaitingRunCall {
     /// The number of requests, replies or lines in it.
     weight: usize,
     /// The time at which it goes alone if no other has gone before.
-    due: Instant,
+    latest: Instant,
     done: oneshot::Sender<CallOutcome>,
 }
 
@@ -49,9 +50,9 @@ struct WaitingRunCalls {
 }
 
 /// The next thing to do for a run.
-enum NextDeed {
+enum NextStep {
     Make(Vec<WaitingRunCall>),
-    /// No call is due before.
+    /// No call goes before, unless another one comes.
     Wait(Instant, Arc<Notify>),
     /// No calls are left.
     End,
@@ -68,12 +69,13 @@ impl RunBatches {
         &self,
         caller: &ObjectCaller,
         run: &str,
-        (call, patience): (&RunCall, Duration),
+        call: &RunCall,
+        patience: Duration,
     ) -> CallOutcome {
         let weight = weight(call);
         let call = written(caller, call)?;
         let (done, outcome) = oneshot::channel();
-        let waiting = WaitingRunCall { call, weight, due: Instant::now() + patience, done };
+        let waiting = WaitingRunCall { call, weight, latest: Instant::now() + patience, done };
         let is_first = {
             let mut runs = lock(&self.0);
             let is_first = !runs.contains_key(run);
@@ -88,7 +90,7 @@ impl RunBatches {
             handle.spawn(async move { batches.drain(&caller, &run).await });
         }
         // The task has ended before.
-        let over = |_| Err(unreachable(&caller.address, "the connection was closed"));
+        let over = |_| Err(EngineError::unreachable(&caller.address, "the connection was closed"));
         outcome.blocking_recv().unwrap_or_else(over)
     }
 
@@ -97,36 +99,38 @@ impl RunBatches {
         let mut end = EndOfTask { batches: self, run, is_regular: false };
         loop {
             match self.next(run) {
-                NextDeed::Make(batch) => {
+                NextStep::Make(batch) => {
                     let weight = batch.iter().map(|waiting| waiting.weight).sum::<usize>();
                     make(caller, run, batch).await;
                     if weight >= HEAVY {
                         sleep(GATHERING_TIME).await;
                     }
                 }
-                NextDeed::Wait(due, is_new) => {
-                    let _ = timeout_at(due.into(), is_new.notified()).await;
+                NextStep::Wait(latest, is_new) => {
+                    let _ = timeout_at(latest.into(), is_new.notified()).await;
                 }
-                NextDeed::End => break,
+                NextStep::End => break,
             }
         }
         end.is_regular = true;
     }
 
-    /// Returns what is to be done next. After the end the task is over.
-    fn next(&self, run: &str) -> NextDeed {
+    /// Returns the next step. After the end the task is over.
+    fn next(&self, run: &str) -> NextStep {
         let mut runs = lock(&self.0);
-        let Some(waits) = runs.get_mut(run) else { return NextDeed::End };
-        match waits.calls.iter().map(|waiting| waiting.due).min() {
+        let Some(waits) = runs.get_mut(run) else { return NextStep::End };
+        match waits.calls.iter().map(|waiting| waiting.latest).min() {
             None => {
                 runs.remove(run);
-                NextDeed::End
+                NextStep::End
             }
-            Some(due) if due > Instant::now() => NextDeed::Wait(due, Arc::clone(&waits.is_new)),
+            Some(latest) if latest > Instant::now() => {
+                NextStep::Wait(latest, Arc::clone(&waits.is_new))
+            }
             Some(_) => {
                 let sizes = waits.calls.iter().map(|waiting| waiting.call.get().len());
                 let len = batch_len(sizes);
-                NextDeed::Make(waits.calls.drain(..len).collect())
+                NextStep::Make(waits.calls.drain(..len).collect())
             }
         }
     }
@@ -148,7 +152,7 @@ impl Drop for EndOfTask<'_> {
     }
 }
 
-/// Makes calls, and tells their outcomes.
+/// Makes calls, and sends their outcomes.
 async fn make(caller: &ObjectCaller, run: &str, batch: Vec<WaitingRunCall>) {
     let calls: Vec<&RawValue> = batch.iter().map(|waiting| &*waiting.call).collect();
     match answers(caller, run, &calls, CALL_LIMIT).await {
@@ -206,8 +210,9 @@ pub(super) fn call_within(
 }
 
 fn written(caller: &ObjectCaller, call: &RunCall) -> Result<Box<RawValue>, EngineError> {
-    let unwritten =
-        |error| refused(&caller.address, format!("the call cannot be written: {error}"));
+    let unwritten = |error| {
+        EngineError::refused(&caller.address, format!("the call cannot be written: {error}"))
+    };
     to_raw_value(call).map_err(unwritten)
 }
 
@@ -234,19 +239,19 @@ async fn answers(
         return Ok(answers);
     }
     let why = format!("it gave {} answers to {} calls", answers.len(), calls.len());
-    Err(damaged(&caller.address, format!("the run {run}"), why))
+    Err(EngineError::damaged(&caller.address, format!("the run {run}"), why))
 }
 
 /// Makes a call alone.
 async fn alone(caller: &ObjectCaller, run: &str, call: &RawValue, limit: Duration) -> CallOutcome {
     let mut answers = answers(caller, run, &[call], limit).await?;
     answers.pop().ok_or_else(|| {
-        damaged(&caller.address, format!("the run {run}"), "it gave no answer".to_owned())
+        EngineError::damaged(
+            &caller.address,
+            format!("the run {run}"),
+            "it gave no answer".to_owned(),
+        )
     })
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -6,8 +6,8 @@
 
 use std::error::Error as _;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
-use std::{io, thread};
 
 use jiff::fmt::rfc2822::DateTimeParser;
 use reqwest::header::{CONTENT_TYPE, DATE};
@@ -16,9 +16,9 @@ use reqwest::{Client, Method, Url};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use tokio::runtime::{Builder, Handle};
-use tokio::sync::oneshot;
+use tokio::runtime::Handle;
 
+use crate::client::{ClientThread, causes, one_line, tls, trusted_roots};
 use crate::connect::{ServedEngine, ServingOptions};
 use crate::restate::objects::endpoint::ObjectEndpoint;
 use crate::restate::objects::state::{
@@ -60,17 +60,19 @@ pub(crate) fn serve(
     let settings = RestateSettings::read(address)?;
     let key = options.server_key.as_deref();
     let endpoint = ObjectEndpoint::start(options.listen, key).map_err(|why| {
-        refused(address, format!("this machine cannot listen on {} for it: {why}", options.listen))
+        EngineError::refused(
+            address,
+            format!("this machine cannot listen on {} for it: {why}", options.listen),
+        )
     })?;
     let url = options.advertise.clone().unwrap_or_else(|| format!("http://{}", endpoint.address));
-    let thread = ClientThread::start().map_err(|error| {
-        unreachable(address, format!("this machine has no thread for it: {error}"))
-    })?;
-    let client = client().map_err(|why| refused(address, why))?;
+    let thread = ClientThread::start("restate", address)?;
+    let client = client().map_err(|why| EngineError::refused(address, why))?;
     let handle = thread.handle.clone();
     let (admin, address, of_errors) = (settings.admin, address.clone(), address.clone());
     let admin = DeploymentAdmin { address: address.clone(), admin, client: client.clone(), handle };
-    let caller = ObjectCaller::new(address, settings.ingress, client, thread.handle.clone());
+    let (ingress, handle) = (settings.ingress, thread.handle.clone());
+    let caller = ObjectCaller { address, handle, client, ingress };
     let server = ObjectServer { caller, admin, url: url.clone() };
     server.settle()?;
     let (stop, stopped) = channel::<()>();
@@ -82,7 +84,9 @@ pub(crate) fn serve(
         }
     };
     let spawned = thread::Builder::new().name("restate-serving".to_owned()).spawn(look);
-    spawned.map_err(|error| refused(&of_errors, format!("this machine has no thread: {error}")))?;
+    spawned.map_err(|error| {
+        EngineError::refused(&of_errors, format!("this machine has no thread: {error}"))
+    })?;
     Ok(ServedEngine::new(url, ServingParts { _endpoint: endpoint, _thread: thread, _stop: stop }))
 }
 
@@ -93,14 +97,14 @@ fn check(address: &EngineAddress, options: &ServingOptions) -> Result<(), Engine
             "anyone who reaches {} could change its runs: give the public key of the server with --server-key (its log shows it as publickeyv1_… if it has a request-identity-private-key-pem-file), or listen on a loopback address",
             options.listen
         );
-        return Err(refused(address, why));
+        return Err(EngineError::refused(address, why));
     }
     if options.advertise.is_none() && options.listen.ip().is_unspecified() {
         let why = format!(
             "{} is not an address that it could dial: give the URL under which it reaches this machine with --advertise URL",
             options.listen
         );
-        return Err(refused(address, why));
+        return Err(EngineError::refused(address, why));
     }
     Ok(())
 }
@@ -109,7 +113,7 @@ impl ObjectServer {
     /// Has somebody serve the objects: this worker, unless another one does.
     fn settle(&self) -> Result<(), EngineError> {
         if let Some(why) = self.clock_differs()? {
-            return Err(refused(&self.caller.address, why));
+            return Err(EngineError::refused(&self.caller.address, why));
         }
         match self.admin.current()? {
             None => self.admin.register(&self.url)?,
@@ -180,53 +184,18 @@ impl ObjectServer {
     }
 }
 
-// The HTTP client for the server, and the thread that drives it.
+// The HTTP client for the server.
 
 /// The time for a new connection.
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
-
-/// The thread that drives the connections, until it is dropped. Callers wait on their own threads.
-#[derive(Debug)]
-pub(super) struct ClientThread {
-    pub(super) handle: Handle,
-    /// The thread ends when this is dropped.
-    _stop: oneshot::Sender<()>,
-}
-
-impl ClientThread {
-    /// Starts the thread.
-    ///
-    /// # Errors
-    /// The error of the system if it has no thread or no descriptor left.
-    pub(super) fn start() -> io::Result<Self> {
-        let runtime = Builder::new_current_thread().enable_io().enable_time().build()?;
-        let handle = runtime.handle().clone();
-        let (stop, stopped) = oneshot::channel::<()>();
-        thread::Builder::new().name("restate".to_owned()).spawn(move || {
-            // An error says that the sender was dropped, which is the only message.
-            let _ = runtime.block_on(stopped);
-            runtime.shutdown_background();
-        })?;
-        Ok(Self { handle, _stop: stop })
-    }
-}
 
 /// Returns a client that asks the server directly, without a proxy, and follows no redirects.
 ///
 /// # Errors
 /// A text that says why the client cannot be created.
-pub(super) fn client() -> Result<reqwest::Client, String> {
-    let mut roots = rustls::RootCertStore::empty();
-    roots.extend(webpki_roots::TLS_SERVER_ROOTS.iter().cloned());
-    roots.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
-    let provider = rustls::crypto::ring::default_provider().into();
-    let tls = rustls::ClientConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()
-        .map_err(|error| error.to_string())?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    reqwest::Client::builder()
-        .tls_backend_preconfigured(tls)
+pub(super) fn client() -> Result<Client, String> {
+    Client::builder()
+        .tls_backend_preconfigured(tls(trusted_roots())?)
         .redirect(Policy::none())
         .connect_timeout(CONNECT_LIMIT)
         .tcp_nodelay(true)
@@ -280,7 +249,8 @@ impl RestateSettings {
     /// # Errors
     /// [`EngineError::Address`] if it has a parameter that there is not, or a value that is none.
     pub(super) fn read(address: &EngineAddress) -> Result<Self, EngineError> {
-        let wrong = |why: &str| address_error(address, why);
+        let wrong =
+            |why: &str| EngineError::Address { address: address.to_string(), why: why.to_owned() };
         let rest = address.url().split_once("://").map_or("", |(_, rest)| rest);
         let given = Url::parse(&format!("http://{rest}"));
         let given = given.map_err(|error| wrong(&format!("it cannot be read: {error}")))?;
@@ -330,6 +300,15 @@ fn admin_url(text: &str) -> Result<Url, String> {
     } else {
         Err("admin is not an http or https URL".to_owned())
     }
+}
+
+/// Returns the URL of a path below another one.
+fn below(url: &Url, path: &[&str]) -> Url {
+    let mut url = url.clone();
+    if let Ok(mut segments) = url.path_segments_mut() {
+        segments.pop_if_empty().extend(path);
+    }
+    url
 }
 
 // The deployment of raymond's objects, as the server's admin interface has it.
@@ -400,10 +379,7 @@ impl DeploymentAdmin {
         path: &[&str],
         body: Option<&Value>,
     ) -> Result<Option<A>, EngineError> {
-        let mut url = self.admin.clone();
-        if let Ok(mut segments) = url.path_segments_mut() {
-            segments.pop_if_empty().extend(path);
-        }
+        let url = below(&self.admin, path);
         let mut request = self.client.request(method, url).timeout(ADMIN_LIMIT);
         if let Some(body) = body {
             let body = body.to_string();
@@ -416,16 +392,19 @@ impl DeploymentAdmin {
         });
         match answered {
             Ok((200..=299, body)) => serde_json::from_slice(&body).map(Some).map_err(|error| {
-                self.told(refused(&self.address, format!("an answer cannot be read: {error}")))
+                self.of_admin(EngineError::refused(
+                    &self.address,
+                    format!("an answer cannot be read: {error}"),
+                ))
             }),
             Ok((404, body)) if serde_json::from_slice::<Value>(&body).is_ok() => Ok(None),
-            Ok((status, body)) => Err(self.told(of_answer(&self.address, status, &body))),
-            Err(error) => Err(self.told(of_request(&self.address, &error))),
+            Ok((status, body)) => Err(self.of_admin(of_answer(&self.address, status, &body))),
+            Err(error) => Err(self.of_admin(of_request(&self.address, &error))),
         }
     }
 
     /// Returns an error with the part of the server that it is about.
-    fn told(&self, error: EngineError) -> EngineError {
+    fn of_admin(&self, error: EngineError) -> EngineError {
         let place = format!(
             "its admin interface at {}:{}, which ?admin=URL names",
             self.admin.host_str().unwrap_or_default(),
@@ -433,9 +412,11 @@ impl DeploymentAdmin {
         );
         match error {
             EngineError::Unreachable { why, .. } => {
-                unreachable(&self.address, format!("{place}: {why}"))
+                EngineError::unreachable(&self.address, format!("{place}: {why}"))
             }
-            EngineError::Refused { why, .. } => refused(&self.address, format!("{place}: {why}")),
+            EngineError::Refused { why, .. } => {
+                EngineError::refused(&self.address, format!("{place}: {why}"))
+            }
             other => other,
         }
     }
@@ -461,20 +442,11 @@ pub(super) struct CalledHandler<'n> {
 pub(super) struct ObjectCaller {
     pub(super) address: EngineAddress,
     pub(super) handle: Handle,
-    client: Client,
-    ingress: Url,
+    pub(super) client: Client,
+    pub(super) ingress: Url,
 }
 
 impl ObjectCaller {
-    pub(super) fn new(
-        address: EngineAddress,
-        ingress: Url,
-        client: Client,
-        handle: Handle,
-    ) -> Self {
-        Self { address, handle, client, ingress }
-    }
-
     /// Calls a handler, and waits for its answer on this thread, which must not be one of a runtime.
     pub(super) fn call<C: Serialize, A: DeserializeOwned>(
         &self,
@@ -493,11 +465,15 @@ impl ObjectCaller {
         limit: Duration,
     ) -> Result<A, EngineError> {
         let body = serde_json::to_vec(&VersionedCall::new(call)).map_err(|error| {
-            refused(&self.address, format!("the call cannot be written: {error}"))
+            EngineError::refused(&self.address, format!("the call cannot be written: {error}"))
         })?;
         let answer = self.send(called, body, limit).await?;
         serde_json::from_slice(&answer).map_err(|error| {
-            damaged(&self.address, format!("{} {}", called.service, called.key), error.to_string())
+            EngineError::damaged(
+                &self.address,
+                format!("{} {}", called.service, called.key),
+                error.to_string(),
+            )
         })
     }
 
@@ -509,10 +485,7 @@ impl ObjectCaller {
         body: Vec<u8>,
         limit: Duration,
     ) -> Result<Vec<u8>, EngineError> {
-        let mut url = self.ingress.clone();
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().extend([called.service, called.key, called.handler]);
-        }
+        let url = below(&self.ingress, &[called.service, called.key, called.handler]);
         match self.attempt(url.clone(), body.clone(), limit).await {
             Err(error) if !error.is_timeout() && !error.is_connect() => {}
             answered => return self.judged(answered),
@@ -523,10 +496,7 @@ impl ObjectCaller {
 
     /// Returns the date that the server says; `None` if it says none.
     pub(super) fn date(&self) -> Result<Option<String>, EngineError> {
-        let mut url = self.ingress.clone();
-        if let Ok(mut path) = url.path_segments_mut() {
-            path.pop_if_empty().extend(["restate", "health"]);
-        }
+        let url = below(&self.ingress, &["restate", "health"]);
         let ask = async { self.client.get(url).timeout(CALL_LIMIT).send().await };
         let answer = self.handle.block_on(ask);
         let answer = answer.map_err(|error| of_request(&self.address, &error))?;
@@ -568,103 +538,62 @@ struct ServerMessage {
     message: String,
 }
 
-/// Returns the error about an address.
-pub(super) fn address_error(address: &EngineAddress, why: &str) -> EngineError {
-    EngineError::Address { address: address.to_string(), why: why.to_owned() }
-}
-
-/// Returns an error that may pass.
-pub(super) fn unreachable(address: &EngineAddress, why: impl Into<String>) -> EngineError {
-    EngineError::Unreachable { engine: address.to_string(), why: why.into() }
-}
-
-/// Returns an error that stays.
-pub(super) fn refused(address: &EngineAddress, why: impl Into<String>) -> EngineError {
-    EngineError::Refused { engine: address.to_string(), why: why.into() }
-}
-
-/// Returns an error about what is kept.
-pub(super) fn damaged(
-    address: &EngineAddress,
-    what: impl Into<String>,
-    why: impl Into<String>,
-) -> EngineError {
-    EngineError::Damaged { engine: address.to_string(), what: what.into(), why: why.into() }
-}
-
 /// Judges a request that got no answer.
 pub(super) fn of_request(address: &EngineAddress, error: &reqwest::Error) -> EngineError {
     if error.is_timeout() {
         let why = "no answer within the time for a call; the server, or the worker that serves raymond's objects to it, may be down or busy";
-        return unreachable(address, why);
+        return EngineError::unreachable(address, why);
     }
-    let why = causes(error);
+    let why = match error.source() {
+        // The text of the error itself has the URL, which may have a password in it.
+        Some(cause) => causes(Some(cause)),
+        None => "no answer".to_owned(),
+    };
     if error.is_connect() {
         let remedy = "check that a Restate server listens there, and the machine and the port of the address";
-        return unreachable(address, format!("{why}; {remedy}"));
+        return EngineError::unreachable(address, format!("{why}; {remedy}"));
     }
-    unreachable(address, format!("the connection broke: {why}"))
+    EngineError::unreachable(address, format!("the connection broke: {why}"))
 }
 
 /// Judges an answer that reports a failure.
 pub(super) fn of_answer(address: &EngineAddress, status: u16, body: &[u8]) -> EngineError {
     let message: Option<ServerMessage> = serde_json::from_slice(body).ok();
-    let message = message.map(|message| one_line(&message.message));
-    let text = message
-        .clone()
-        .unwrap_or_else(|| one_line(&String::from_utf8_lossy(body.get(..200).unwrap_or(body))));
+    let text = match &message {
+        Some(answer) => one_line(&answer.message),
+        None => one_line(&String::from_utf8_lossy(body.get(..200).unwrap_or(body))),
+    };
     match status {
         OTHER_VERSION => {
             let found = text.rsplit(' ').next().and_then(|found| found.parse().ok());
             let engine = address.to_string();
             EngineError::Version { engine, found: found.unwrap_or_default(), known: VERSION }
         }
-        404 if message.as_ref().is_some_and(|message| message.contains("Raymond")) => {
-            refused(address, NOBODY_SERVES)
+        404 if message.is_some() && text.contains("Raymond") => {
+            EngineError::refused(address, NOBODY_SERVES)
         }
-        401 | 403 => refused(
+        401 | 403 => EngineError::refused(
             address,
             format!(
                 "{text} (status {status}); give a user and a password, as in restate://USER:PASSWORD@HOST:PORT"
             ),
         ),
-        413 => refused(
+        413 => EngineError::refused(
             address,
             format!(
                 "{text} (status {status}); raise the server's limits of the size of a request and of a message"
             ),
         ),
-        422 => damaged(address, "an object", text),
-        404 | 405 | 400 | 415 if message.is_none() => refused(
+        422 => EngineError::damaged(address, "an object", text),
+        404 | 405 | 400 | 415 if message.is_none() => EngineError::refused(
             address,
             format!(
                 "status {status}: no ingress of a Restate server answers there; check the port, which is 8080 unless the server is configured otherwise"
             ),
         ),
-        429 | 500..=599 => unreachable(address, format!("{text} (status {status})")),
-        _ => refused(address, format!("{text} (status {status})")),
+        429 | 500..=599 => EngineError::unreachable(address, format!("{text} (status {status})")),
+        _ => EngineError::refused(address, format!("{text} (status {status})")),
     }
-}
-
-/// Returns an error with its causes, in one line and without the URL, which may have a password in it.
-fn causes(error: &reqwest::Error) -> String {
-    let mut parts: Vec<String> = Vec::new();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        let text = cause.to_string();
-        if parts.last() != Some(&text) {
-            parts.push(text);
-        }
-        next = cause.source();
-    }
-    if parts.is_empty() {
-        parts.push("no answer".to_owned());
-    }
-    one_line(&parts.join(": "))
-}
-
-pub(super) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]
@@ -672,7 +601,7 @@ mod clock_tests {
     use super::*;
 
     #[test]
-    fn clocks_that_differ_are_told() {
+    fn clocks_that_differ_are_reported() {
         let date = "Thu, 26 Nov 2026 14:49:42 GMT";
         let at = |seconds: i64| {
             let time = UNIX_EPOCH + Duration::from_secs(1_795_704_582);
@@ -684,9 +613,9 @@ mod clock_tests {
         for seconds in [-3, 0, 3] {
             assert_eq!(difference(date, at(seconds)), None, "{seconds}");
         }
-        let told = |seconds| difference(date, at(seconds)).expect("a difference");
-        assert!(told(60).contains("60 s ahead of that of the server"), "{}", told(60));
-        assert!(told(-61).contains("61 s behind that of the server"), "{}", told(-61));
+        let reported = |seconds| difference(date, at(seconds)).expect("a difference");
+        assert!(reported(60).contains("60 s ahead of that of the server"), "{}", reported(60));
+        assert!(reported(-61).contains("61 s behind that of the server"), "{}", reported(-61));
         assert_eq!(difference("yesterday", at(0)), None);
     }
 }
@@ -716,7 +645,7 @@ mod settings_tests {
     }
 
     #[test]
-    fn wrong_parameters_are_told() {
+    fn wrong_parameters_are_reported() {
         for (url, why) in [
             ("restate://db?tsl=true", "the parameters are admin, tls"),
             ("restate://db?tls=yes", "none of true, false"),

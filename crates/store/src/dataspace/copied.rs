@@ -15,8 +15,9 @@ use super::Dataspace;
 use super::journal::{FactState, FactWriter, LoggedChange, NamedChange};
 use super::write::FactDecision;
 use crate::Error;
-use crate::shared_copy::{NumberedChange, SharedFacts};
+use crate::shared_copy::SharedFacts;
 use raymond_model::json_mistake::placed_mistake;
+use raymond_model::log_line::LogLine;
 
 /// The number of changes that are read at a time.
 const PAGE: usize = 1_000;
@@ -144,10 +145,10 @@ impl FactWriter<'_> {
             }
             // The last known one is asked for, too: a shared log that was put back to an earlier state lacks it.
             let page = shared.changes(known - 1, PAGE + 1)?;
-            if page.first().is_none_or(|first| first.number != known) {
+            if page.first().is_none_or(|first| first.seq != known) {
                 return self.copy_again(shared);
             }
-            let read = |one: &NumberedChange| Ok((one.number, read(shared, one)?));
+            let read = |change: &LogLine| Ok((change.seq, read(shared, change)?));
             let news: Vec<_> = page[1..].iter().map(read).collect::<Result<_, Error>>()?;
             let news: Vec<_> = news.iter().map(|(seq, change)| (*seq, change)).collect();
             if !news.is_empty() {
@@ -165,8 +166,8 @@ impl FactWriter<'_> {
         let mut state = FactState::default();
         loop {
             let page = shared.changes(state.last, PAGE)?;
-            for one in &page {
-                state.apply(one.number, read(shared, one)?);
+            for change in &page {
+                state.apply(change.seq, read(shared, change)?);
             }
             if page.len() < PAGE {
                 return self.space.begin(&state, &[]);
@@ -176,11 +177,11 @@ impl FactWriter<'_> {
 }
 
 /// Reads a change that machines share.
-fn read(shared: &dyn SharedFacts, change: &NumberedChange) -> Result<NamedChange, Error> {
-    let NumberedChange { number, text } = change;
-    SharedFactChange::read(*number, text).map_err(|why| {
+fn read(shared: &dyn SharedFacts, change: &LogLine) -> Result<NamedChange, Error> {
+    let LogLine { seq, text } = change;
+    SharedFactChange::read(*seq, text).map_err(|why| {
         let name = shared.name();
-        Error::Engine(format!("change {number} of the facts in {name} cannot be read: {why}"))
+        Error::Engine(format!("change {seq} of the facts in {name} cannot be read: {why}"))
     })
 }
 

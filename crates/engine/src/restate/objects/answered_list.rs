@@ -4,9 +4,8 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use crate::restate::objects::run_calls::ActingHost;
-use crate::restate::objects::state::{ObjectState, Undecided};
-use crate::shared_log::QUESTION;
+use super::state::{ObjectState, Undecided};
+use crate::shared_log::{HostClaim, QUESTION};
 
 // The requests with a reply, in one value; those that the supervisor has received are put into lists once they are
 // many.
@@ -24,7 +23,7 @@ pub(super) struct AnsweredRequest {
     #[serde(rename = "k")]
     pub(super) key: String,
     #[serde(rename = "h")]
-    pub(super) by: ActingHost,
+    pub(super) by: HostClaim,
     /// The batch that has the reply.
     #[serde(rename = "b")]
     pub(super) batch: u64,
@@ -68,7 +67,7 @@ impl AnsweredList {
     /// Loads the value.
     pub(super) fn load(state: &ObjectState<'_>) -> Result<Self, Undecided> {
         let StoredAnswers { entries, lists } = state.get_or_default(ANSWERED)?;
-        let batches = entries.iter().map(|one| one.batch).collect();
+        let batches = entries.iter().map(|request| request.batch).collect();
         Ok(Self { entries, lists, lists_by_number: BTreeMap::new(), batches })
     }
 
@@ -84,7 +83,7 @@ impl AnsweredList {
         state.need(self.lists.iter().map(|list| list_key(list.number)))?;
         for ReceivedIndex { number, .. } in &self.lists {
             let list: Vec<AnsweredRequest> = state.get_or_default(&list_key(*number))?;
-            self.batches.extend(list.iter().map(|one| one.batch));
+            self.batches.extend(list.iter().map(|request| request.batch));
             self.lists_by_number.insert(*number, list);
         }
         Ok(())
@@ -114,14 +113,18 @@ impl AnsweredList {
     /// Puts what a lease has received into a list if it is much. A batch with a reply that the lease has not received
     /// stays whole, so that it can be removed with one value.
     pub(super) fn set_received_aside(&mut self, lease: u64) {
-        let is_received = |one: &AnsweredRequest| one.read_by == Some(lease);
-        if self.entries.iter().filter(|one| is_received(one)).count() <= MOST_RECEIVED {
+        let is_received = |request: &AnsweredRequest| request.read_by == Some(lease);
+        if self.entries.iter().filter(|request| is_received(request)).count() <= MOST_RECEIVED {
             return;
         }
-        let open: HashSet<u64> =
-            self.entries.iter().filter(|one| !is_received(one)).map(|one| one.batch).collect();
+        let open: HashSet<u64> = self
+            .entries
+            .iter()
+            .filter(|request| !is_received(request))
+            .map(|request| request.batch)
+            .collect();
         let list: Vec<AnsweredRequest> =
-            self.entries.extract_if(.., |one| !open.contains(&one.batch)).collect();
+            self.entries.extract_if(.., |request| !open.contains(&request.batch)).collect();
         if !list.is_empty() {
             let number = self.lists.last().map_or(0, |last| last.number + 1);
             self.lists.push(ReceivedIndex { number, read_by: lease });
@@ -137,12 +140,13 @@ impl AnsweredList {
     /// Removes requests that are loaded, and returns them.
     pub(super) fn remove(&mut self, keys: &HashSet<&str>) -> Vec<AnsweredRequest> {
         let all = std::iter::once(&mut self.entries).chain(self.lists_by_number.values_mut());
-        all.flat_map(|list| list.extract_if(.., |one| keys.contains(one.key.as_str()))).collect()
+        all.flat_map(|list| list.extract_if(.., |request| keys.contains(request.key.as_str())))
+            .collect()
     }
 
     /// Saves its content, and removes the bodies that nothing in it needs any longer.
     pub(super) fn save(mut self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
-        let needed: BTreeSet<u64> = self.loaded().map(|one| one.batch).collect();
+        let needed: BTreeSet<u64> = self.loaded().map(|request| request.batch).collect();
         remove(self.batches.difference(&needed), state);
         for (number, list) in &self.lists_by_number {
             set_list(&list_key(*number), list, state)?;
@@ -336,8 +340,9 @@ struct ListIndex {
 
 impl ListIndex {
     fn of(number: u64, list: &[QueuedRequest]) -> Self {
-        let hashes = list.iter().flat_map(|one| hash_of(&one.key)).map(char::from).collect();
-        Self { number, hashes, batches: list.iter().map(|one| one.batch).collect() }
+        let hashes =
+            list.iter().flat_map(|request| hash_of(&request.key)).map(char::from).collect();
+        Self { number, hashes, batches: list.iter().map(|request| request.batch).collect() }
     }
 
     fn may_have(&self, wanted: &HashSet<KeyHash>) -> bool {
@@ -438,15 +443,15 @@ impl BegunLists {
 
     /// Takes requests out of the lists that are loaded.
     pub(super) fn take(&mut self, keys: &HashSet<&str>) -> Vec<QueuedRequest> {
-        let mut taken = Vec::new();
+        let mut removed = Vec::new();
         for (number, list) in &mut self.loaded {
-            let before = taken.len();
-            taken.extend(list.extract_if(.., |one| keys.contains(one.key.as_str())));
-            if taken.len() > before {
+            let before = removed.len();
+            removed.extend(list.extract_if(.., |request| keys.contains(request.key.as_str())));
+            if removed.len() > before {
                 self.changed.insert(*number);
             }
         }
-        taken
+        removed
     }
 
     /// Takes all requests out of all lists.

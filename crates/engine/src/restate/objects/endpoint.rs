@@ -18,21 +18,21 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use crate::restate::objects::host::{LONGEST_WAIT_MS, WaitCall};
-use crate::restate::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
-use crate::restate::objects::state::{
+use super::host::WaitCall;
+use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
+use super::state::{
     HOST, HostCall, HostLook, IndexAnswer, IndexCall, IndexLook, IndexedRun, ObjectState, RUN,
-    Undecided, VERSION, VersionedCall, changed, changed_fact, looked, now, read, woken, written,
+    Undecided, VERSION, changed, changed_fact, looked, now, read, woken, written,
 };
-use crate::restate::objects::{host, run, run_log};
+use super::{host, run, run_log};
 
 /// The connections that may wait to be accepted.
 const BACKLOG: u32 = 1_024;
 
 /// An endpoint that serves the objects until it is dropped.
 #[derive(Debug)]
-pub(in crate::restate) struct ObjectEndpoint {
-    pub(in crate::restate) address: SocketAddr,
+pub(crate) struct ObjectEndpoint {
+    pub(crate) address: SocketAddr,
     /// The thread ends when this is dropped.
     _stop: oneshot::Sender<()>,
 }
@@ -42,10 +42,7 @@ impl ObjectEndpoint {
     ///
     /// # Errors
     /// A text that says why it cannot listen, or why the key is not valid.
-    pub(in crate::restate) fn start(
-        address: SocketAddr,
-        key: Option<&str>,
-    ) -> Result<Self, String> {
+    pub(crate) fn start(address: SocketAddr, key: Option<&str>) -> Result<Self, String> {
         let endpoint = endpoint(key)?;
         let runtime = Builder::new_current_thread().enable_io().enable_time().build();
         let runtime = runtime.map_err(|error| error.to_string())?;
@@ -158,11 +155,7 @@ pub(super) struct RunObject;
 impl RunObject {
     /// Carries calls out, one after the other, and returns an answer to each.
     #[handler]
-    async fn change(
-        &self,
-        ctx: ObjectContext<'_>,
-        calls: Vec<u8>,
-    ) -> Result<Vec<u8>, TerminalError> {
+    async fn change(&self, ctx: ObjectContext<'_>, calls: Vec<u8>) -> HandlerResult<Vec<u8>> {
         let calls: Vec<RunCall> = read(&calls)?;
         let first = calls.iter().flat_map(run::first_keys).collect();
         let id = ctx.key().to_owned();
@@ -175,38 +168,27 @@ impl RunObject {
                 *answer = changed_fact(&ctx, change).await?;
             }
         }
-        written(&answers)
+        Ok(written(&answers)?)
     }
 
     #[handler]
-    async fn look(
-        &self,
-        ctx: SharedObjectContext<'_>,
-        look: Vec<u8>,
-    ) -> Result<Vec<u8>, TerminalError> {
+    async fn look(&self, ctx: SharedObjectContext<'_>, look: Vec<u8>) -> HandlerResult<Vec<u8>> {
         let look: RunLook = read(&look)?;
-        written(&looked(&ctx, head(), |state| run::look(&look, state)).await?)
+        Ok(written(&looked(&ctx, head(), |state| run::look(&look, state)).await?)?)
     }
 
     #[handler]
-    async fn wait(
-        &self,
-        ctx: SharedObjectContext<'_>,
-        call: Vec<u8>,
-    ) -> Result<Vec<u8>, TerminalError> {
+    async fn wait(&self, ctx: SharedObjectContext<'_>, call: Vec<u8>) -> HandlerResult<Vec<u8>> {
         let WaitCall { topic, seen, longest_ms } = read(&call)?;
         let to_wait = looked(&ctx, head(), |state| run::to_wait(topic, seen, state)).await?;
         let news = match to_wait {
             Err(news) => news,
             Ok(behind) => {
-                let watch = |awakeable| {
-                    let watch = RunCall::Watch { awakeable, topic, seen: behind };
-                    written(&VersionedCall::new([watch]))
-                };
-                woken(&ctx, (RUN, watch), (behind, longest(longest_ms))).await?
+                let watch = |awakeable| [RunCall::Watch { awakeable, topic, seen: behind }];
+                woken(&ctx, RUN, watch, behind, longest_ms).await?
             }
         };
-        written(&news)
+        Ok(written(&news)?)
     }
 }
 
@@ -216,45 +198,31 @@ pub(super) struct HostObject;
 #[restate_sdk::object(name = "RaymondHost", client_visibility = "pub(super)", lazy_state)]
 impl HostObject {
     #[handler]
-    async fn change(
-        &self,
-        ctx: ObjectContext<'_>,
-        call: Vec<u8>,
-    ) -> Result<Vec<u8>, TerminalError> {
+    async fn change(&self, ctx: ObjectContext<'_>, call: Vec<u8>) -> HandlerResult<Vec<u8>> {
         let call: HostCall = read(&call)?;
         // The time is noted, so that a call that is made again decides the same.
         let at = if host::needs_time(&call) { ctx.run(|| async { Ok(now()) }).await? } else { 0 };
         let name = ctx.key().to_owned();
-        written(&changed(&ctx, head(), |state| host::decide(&name, &call, at, state)).await?)
+        Ok(written(&changed(&ctx, head(), |state| host::decide(&name, &call, at, state)).await?)?)
     }
 
     #[handler]
-    async fn look(
-        &self,
-        ctx: SharedObjectContext<'_>,
-        look: Vec<u8>,
-    ) -> Result<Vec<u8>, TerminalError> {
+    async fn look(&self, ctx: SharedObjectContext<'_>, look: Vec<u8>) -> HandlerResult<Vec<u8>> {
         let look: HostLook = read(&look)?;
-        written(&looked(&ctx, head(), |state| host::look(&look, now(), state)).await?)
+        Ok(written(&looked(&ctx, head(), |state| host::look(&look, now(), state)).await?)?)
     }
 
     #[handler]
-    async fn wait(
-        &self,
-        ctx: SharedObjectContext<'_>,
-        call: Vec<u8>,
-    ) -> Result<Vec<u8>, TerminalError> {
+    async fn wait(&self, ctx: SharedObjectContext<'_>, call: Vec<u8>) -> HandlerResult<Vec<u8>> {
         let WaitCall { topic: RunTopic::Mail | RunTopic::Lines, seen, longest_ms } = read(&call)?;
         let news = match looked(&ctx, head(), |state| host::to_wait(seen, state)).await? {
             Err(news) => news,
             Ok(behind) => {
-                let watch = |awakeable| {
-                    written(&VersionedCall::new(HostCall::Watch { awakeable, seen: behind }))
-                };
-                woken(&ctx, (HOST, watch), (behind, longest(longest_ms))).await?
+                let watch = |awakeable| HostCall::Watch { awakeable, seen: behind };
+                woken(&ctx, HOST, watch, behind, longest_ms).await?
             }
         };
-        written(&news)
+        Ok(written(&news)?)
     }
 }
 
@@ -264,23 +232,15 @@ pub(super) struct IndexObject;
 #[restate_sdk::object(name = "RaymondIndex", client_visibility = "pub(super)", lazy_state)]
 impl IndexObject {
     #[handler]
-    async fn change(
-        &self,
-        ctx: ObjectContext<'_>,
-        call: Vec<u8>,
-    ) -> Result<Vec<u8>, TerminalError> {
+    async fn change(&self, ctx: ObjectContext<'_>, call: Vec<u8>) -> HandlerResult<Vec<u8>> {
         let call: IndexCall = read(&call)?;
-        written(&changed(&ctx, Vec::new(), |state| decide(&call, state)).await?)
+        Ok(written(&changed(&ctx, Vec::new(), |state| decide(&call, state)).await?)?)
     }
 
     #[handler]
-    async fn look(
-        &self,
-        ctx: SharedObjectContext<'_>,
-        look: Vec<u8>,
-    ) -> Result<Vec<u8>, TerminalError> {
+    async fn look(&self, ctx: SharedObjectContext<'_>, look: Vec<u8>) -> HandlerResult<Vec<u8>> {
         let look: IndexLook = read(&look)?;
-        written(&looked(&ctx, Vec::new(), |state| looked_up(&look, state)).await?)
+        Ok(written(&looked(&ctx, Vec::new(), |state| looked_up(&look, state)).await?)?)
     }
 }
 
@@ -292,11 +252,7 @@ pub(super) struct ContentObject;
 #[restate_sdk::object(name = "RaymondContent", client_visibility = "pub(super)", lazy_state)]
 impl ContentObject {
     #[handler]
-    async fn change(
-        &self,
-        ctx: ObjectContext<'_>,
-        content: Vec<u8>,
-    ) -> Result<Vec<u8>, TerminalError> {
+    async fn change(&self, ctx: ObjectContext<'_>, content: Vec<u8>) -> HandlerResult<Vec<u8>> {
         if ctx.get::<Vec<u8>>(CONTENT_KEY).await?.is_none() {
             ctx.set(CONTENT_KEY, content);
         }
@@ -309,14 +265,10 @@ impl ContentObject {
         &self,
         ctx: SharedObjectContext<'_>,
         _nothing: Vec<u8>,
-    ) -> Result<Vec<u8>, TerminalError> {
+    ) -> HandlerResult<Vec<u8>> {
         let content = ctx.get::<Vec<u8>>(CONTENT_KEY).await?;
         Ok(content.map_or_else(|| vec![0], |content| [&[1], &content[..]].concat()))
     }
-}
-
-fn longest(longest_ms: u64) -> Duration {
-    Duration::from_millis(longest_ms.min(LONGEST_WAIT_MS))
 }
 
 // The decisions of the index: which runs and hosts there are.

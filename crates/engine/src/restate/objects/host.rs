@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use raymond_model::host::HostStanding;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::restate::objects::run_calls::{RunCall, RunTopic};
-use crate::restate::objects::state::IndexCall;
-use crate::restate::objects::state::{HostCall, HostLook, HostObjectAnswer};
-use crate::restate::objects::state::{ObjectEffect, ObjectState, Undecided};
-use raymond_model::host::HostStanding;
+use super::run_calls::{RunCall, RunTopic};
+use super::state::{
+    HostCall, HostLook, HostObjectAnswer, IndexCall, ObjectEffect, ObjectState, Undecided,
+};
 
 // The decisions of a host: who serves it since when, and which runs have requests for it.
 
@@ -38,11 +38,7 @@ impl HostHead {
     }
 
     fn is_fenced(&self, epoch: u64) -> bool {
-        let is_in_service = match self.standing {
-            HostStanding::Active | HostStanding::Draining => true,
-            HostStanding::Lost => false,
-        };
-        self.epoch != epoch || !self.is_there() || !is_in_service
+        self.epoch != epoch || !self.is_there() || self.standing == HostStanding::Lost
     }
 
     /// Returns the oldest epoch in which the host may do something.
@@ -50,11 +46,11 @@ impl HostHead {
         self.epoch + u64::from(self.is_fenced(self.epoch))
     }
 
-    /// Sends every run the oldest valid epoch, and returns it. The caller tells the runs as well, and waits for that;
-    /// this sending is for a caller that dies before.
-    fn tell_fences(&self, host: &str, state: &mut ObjectState<'_>) -> HostObjectAnswer {
+    /// Sends every run the oldest valid epoch, and returns it. The caller notifies the runs as well, and waits for
+    /// that; this sending is for a caller that dies before.
+    fn send_fences(&self, host: &str, state: &mut ObjectState<'_>) -> HostObjectAnswer {
         for run in &self.runs {
-            self.tell_fence(host, run, state);
+            self.send_fence(host, run, state);
         }
         let oldest_valid = self.oldest_valid();
         let has_old = oldest_valid > 1;
@@ -63,7 +59,7 @@ impl HostHead {
     }
 
     /// Sends a run the oldest valid epoch, if any is over.
-    fn tell_fence(&self, host: &str, run: &str, state: &mut ObjectState<'_>) {
+    fn send_fence(&self, host: &str, run: &str, state: &mut ObjectState<'_>) {
         let oldest_valid = self.oldest_valid();
         if oldest_valid > 1 {
             let call = RunCall::Fence { host: host.to_owned(), oldest_valid };
@@ -97,7 +93,7 @@ pub(super) fn decide(
             head.worker.clone_from(worker);
             (head.standing, head.is_removed) = (HostStanding::Active, false);
             (head.seen, head.report) = (now, report.clone());
-            head.tell_fences(host, state)
+            head.send_fences(host, state)
         }
         HostCall::Heartbeat { epoch, report }
             if head.is_fenced(*epoch) || report.get("start") != head.report.get("start") =>
@@ -117,15 +113,15 @@ pub(super) fn decide(
                 (head.standing == HostStanding::Lost, *standing == HostStanding::Lost);
             head.epoch += u64::from(was_lost != is_lost);
             head.standing = *standing;
-            head.tell_fences(host, state)
+            head.send_fences(host, state)
         }
         HostCall::Remove => {
             (head.is_removed, head.epoch) = (true, head.epoch + 1);
-            head.tell_fences(host, state)
+            head.send_fences(host, state)
         }
         HostCall::AddRun { run } => {
             head.runs.insert(run.clone());
-            head.tell_fence(host, run, state);
+            head.send_fence(host, run, state);
             HostObjectAnswer::Done
         }
         HostCall::DropRun { run } => {
@@ -133,7 +129,7 @@ pub(super) fn decide(
             HostObjectAnswer::Done
         }
         HostCall::Mail => {
-            head.mail.tell(head.mail.news + 1, state);
+            head.mail.add(state);
             HostObjectAnswer::Done
         }
         HostCall::Watch { awakeable, seen } => {
@@ -174,15 +170,7 @@ pub(super) fn to_wait(seen: u64, state: &ObjectState<'_>) -> Result<Result<u64, 
 
 /// Returns whether a call is decided by the time.
 pub(super) fn needs_time(call: &HostCall) -> bool {
-    match call {
-        HostCall::Register { .. } | HostCall::Heartbeat { .. } => true,
-        HostCall::SetStanding(_)
-        | HostCall::Remove
-        | HostCall::AddRun { .. }
-        | HostCall::DropRun { .. }
-        | HostCall::Mail
-        | HostCall::Watch { .. } => false,
-    }
+    matches!(call, HostCall::Register { .. } | HostCall::Heartbeat { .. })
 }
 
 // Those who wait for news of an object, and their calls.
@@ -213,25 +201,25 @@ impl NewsWaiters {
         }
     }
 
-    /// Wakes all, since there are news.
-    pub(super) fn tell(&mut self, news: u64, state: &mut ObjectState<'_>) {
-        self.news = news;
+    /// Counts further news, and wakes all.
+    pub(super) fn add(&mut self, state: &mut ObjectState<'_>) {
+        self.news += 1;
         for awakeable in std::mem::take(&mut self.awakeables) {
-            state.effect(ObjectEffect::Wake(awakeable, news));
+            state.effect(ObjectEffect::Wake(awakeable, self.news));
         }
     }
 }
 
 /// The longest time that a wait takes on the server. Callers that wait longer ask again.
-pub(in crate::restate) const LONGEST_WAIT_MS: u64 = 20_000;
+pub(crate) const LONGEST_WAIT_MS: u64 = 20_000;
 
 /// A wait for more than was seen. The answer is the number of the last news, or what was seen if the time is over.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::restate) struct WaitCall {
+pub(crate) struct WaitCall {
     /// For a run; a host has only mail.
-    pub(in crate::restate) topic: RunTopic,
-    pub(in crate::restate) seen: u64,
-    pub(in crate::restate) longest_ms: u64,
+    pub(crate) topic: RunTopic,
+    pub(crate) seen: u64,
+    pub(crate) longest_ms: u64,
 }
 
 #[cfg(test)]
@@ -252,8 +240,8 @@ mod waiters_tests {
         let wake = |name: &str| ObjectEffect::Wake(name.to_owned(), 0);
         assert_eq!(woken(state), [wake("late"), wake("0")]);
         let mut state = ObjectState::new(&loaded);
-        waiters.tell(1, &mut state);
-        waiters.tell(2, &mut state);
+        waiters.add(&mut state);
+        waiters.add(&mut state);
         assert_eq!(woken(state).len(), MOST);
         assert_eq!(waiters, NewsWaiters { news: 2, awakeables: Vec::new() });
     }

@@ -5,13 +5,13 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::restate::objects::run_calls::{
+use super::answered_list::{ANSWERED, WITHDRAWN, queue_key};
+use super::run_calls::{
     CarriedCommand, CarriedContent, LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic,
 };
-use crate::restate::objects::run_log::{RunHead, TERMS};
-use crate::restate::objects::state::{FACTS, IndexCall, IndexedRun};
-use crate::restate::objects::state::{ObjectEffect, ObjectState, Undecided};
-use crate::restate::objects::{run_log, run_mail};
+use super::run_log::{HEAD, RunHead, TERMS};
+use super::state::{FACTS, IndexCall, IndexedRun, ObjectEffect, ObjectState, Undecided};
+use super::{run_log, run_mail};
 
 /// Changes a run by several calls, one after the other. All missing values are reported together: the calls after an
 /// undecided call mostly lack the same values as they would after a decided call.
@@ -45,7 +45,7 @@ pub(super) fn decide(
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
     if let RunCall::Create { terms, holder, lease_ms, lines } = call {
-        return create(run, (terms, lines), (holder, *lease_ms), state);
+        return create(run, terms, lines, holder, *lease_ms, state);
     }
     let is_facts = run == FACTS;
     let there = RunHead::load(state)?.or_else(|| is_facts.then(RunHead::default));
@@ -59,7 +59,7 @@ pub(super) fn decide(
         }
         RunCall::Create { .. } => RunAnswer::RunExists,
         RunCall::Claim { holder, lease_ms } => {
-            return claim(run, (holder, *lease_ms), head, state);
+            return claim(run, holder, *lease_ms, head, state);
         }
         RunCall::RunOut { lease } => {
             run_out(&mut head, *lease);
@@ -73,7 +73,7 @@ pub(super) fn decide(
             return Ok(RunAnswer::Fenced);
         }
         RunCall::Requests { by, received, is_first, limit } => {
-            return run_mail::requests(by, received, (*is_first, *limit), state);
+            return run_mail::requests(by, received, *is_first, *limit, state);
         }
         RunCall::Begin { by, keys } => return run_mail::begin(by, keys, state),
         RunCall::Reply { by, replies } => {
@@ -128,7 +128,7 @@ fn leased(
         LeasedDeed::SetTerms { terms } => state.set(TERMS, terms)?,
         LeasedDeed::RemoveCommand { name } => remove(name, state)?,
         LeasedDeed::Send { requests, by, is_again } => {
-            run_mail::send(run, head, (requests, by, *is_again), state)?;
+            run_mail::send(run, head, requests, by, *is_again, state)?;
         }
         LeasedDeed::Sent => return Ok(RunAnswer::Keys(run_mail::sent(head, state)?)),
         LeasedDeed::Withdraw { key } => {
@@ -137,7 +137,7 @@ fn leased(
         LeasedDeed::Replies { received, limit } => {
             return run_mail::replies(head, received, *limit, state);
         }
-        LeasedDeed::Forget { keys, by } => run_mail::forget(head, (keys, by), state)?,
+        LeasedDeed::Forget { keys, by } => run_mail::forget(head, keys, by, state)?,
         LeasedDeed::ChangeFact { .. } => {}
         LeasedDeed::ForgetAll { by } => run_mail::forget_all(run, head, by, state)?,
     }
@@ -179,34 +179,28 @@ pub(super) fn to_wait(
 
 /// Returns the keys that a call needs for certain, so that they are loaded at once.
 pub(super) fn first_keys(call: &RunCall) -> Vec<String> {
-    use super::answered_list::{ANSWERED, WITHDRAWN, queue_key};
-    let mut keys = vec![super::run_log::HEAD.to_owned()];
+    let mut keys = vec![HEAD.to_owned()];
     match call {
-        RunCall::Leased { deed: LeasedDeed::Append { first, .. }, .. } => {
-            keys.push(run_log::chunk_key(*first));
-        }
-        RunCall::Leased { deed: LeasedDeed::Send { requests, .. }, .. } => {
-            keys.extend(requests.iter().map(|one| queue_key(&one.host)));
-            keys.extend([ANSWERED, WITHDRAWN].map(str::to_owned));
-        }
-        RunCall::Leased { deed: LeasedDeed::Replies { .. }, .. } => keys.push(ANSWERED.to_owned()),
-        RunCall::Leased {
-            deed: LeasedDeed::Forget { .. } | LeasedDeed::Withdraw { .. }, ..
-        } => keys.extend([ANSWERED, WITHDRAWN].map(str::to_owned)),
+        RunCall::Leased { deed, .. } => match deed {
+            LeasedDeed::Append { first, .. } => keys.push(run_log::chunk_key(*first)),
+            LeasedDeed::Send { requests, .. } => {
+                keys.extend(requests.iter().map(|request| queue_key(&request.host)));
+                keys.extend([ANSWERED, WITHDRAWN].map(str::to_owned));
+            }
+            LeasedDeed::Replies { .. } => keys.push(ANSWERED.to_owned()),
+            LeasedDeed::Forget { .. } | LeasedDeed::Withdraw { .. } => {
+                keys.extend([ANSWERED, WITHDRAWN].map(str::to_owned));
+            }
+            _ => {}
+        },
         RunCall::AppendFact { change } => keys.push(run_log::chunk_key(change.after + 1)),
         RunCall::Requests { by, .. } | RunCall::Begin { by, .. } => {
-            keys.push(queue_key(&by.host));
+            keys.push(queue_key(by.host.as_str()));
         }
-        RunCall::Reply { by, .. } => keys.extend([queue_key(&by.host), ANSWERED.to_owned()]),
-        RunCall::Create { .. }
-        | RunCall::Claim { .. }
-        | RunCall::RunOut { .. }
-        | RunCall::Leased { .. }
-        | RunCall::Fence { .. }
-        | RunCall::LeaveCommand { .. }
-        | RunCall::Ask { .. }
-        | RunCall::EndQuestion { .. }
-        | RunCall::Watch { .. } => {}
+        RunCall::Reply { by, .. } => {
+            keys.extend([queue_key(by.host.as_str()), ANSWERED.to_owned()]);
+        }
+        _ => {}
     }
     keys
 }
@@ -230,7 +224,7 @@ fn key(name: &str) -> String {
 }
 
 /// Leaves a command, unless its name is or was taken.
-pub(super) fn leave(
+fn leave(
     head: &mut RunHead,
     command: &CarriedCommand,
     state: &mut ObjectState<'_>,
@@ -241,12 +235,12 @@ pub(super) fn leave(
     }
     state.set(&key(&command.name), &command.content)?;
     state.set(COMMANDS, &names)?;
-    head.tell_mail(state);
+    head.mail.add(state);
     Ok(())
 }
 
 /// Removes a command.
-pub(super) fn remove(name: &str, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
+fn remove(name: &str, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
     let mut names: CommandNames = state.get_or_default(COMMANDS)?;
     if names.waiting.remove(name) {
         names.removed.push_back(name.to_owned());
@@ -260,7 +254,7 @@ pub(super) fn remove(name: &str, state: &mut ObjectState<'_>) -> Result<(), Unde
 }
 
 /// Returns the commands that wait, in the order of their names.
-pub(super) fn waiting(state: &ObjectState<'_>) -> Result<RunAnswer, Undecided> {
+fn waiting(state: &ObjectState<'_>) -> Result<RunAnswer, Undecided> {
     let names: CommandNames = state.get_or_default(COMMANDS)?;
     state.need(names.waiting.iter().map(|name| key(name)))?;
     let mut commands = Vec::new();
@@ -276,10 +270,12 @@ pub(super) fn waiting(state: &ObjectState<'_>) -> Result<RunAnswer, Undecided> {
 // The decisions about the lease of a run. It runs out by the timers of the server.
 
 /// Creates a run, or finds that this very call has created it already.
-pub(super) fn create(
+fn create(
     run: &str,
-    (terms, lines): (&str, &[String]),
-    (holder, lease_ms): (&str, u64),
+    terms: &str,
+    lines: &[String],
+    holder: &str,
+    lease_ms: u64,
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
     if let Some(mut head) = RunHead::load(state)? {
@@ -304,9 +300,10 @@ pub(super) fn create(
 }
 
 /// Gives the lease to a supervisor, unless another one has it.
-pub(super) fn claim(
+fn claim(
     run: &str,
-    (holder, lease_ms): (&str, u64),
+    holder: &str,
+    lease_ms: u64,
     mut head: RunHead,
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
@@ -326,31 +323,31 @@ pub(super) fn claim(
 }
 
 /// Extends a lease. A lease that was given back stays so.
-pub(super) fn renew(head: &mut RunHead, lease_ms: u64, state: &mut ObjectState<'_>) {
+fn renew(head: &mut RunHead, lease_ms: u64, state: &mut ObjectState<'_>) {
     if head.holder.is_some() {
         extend(head, lease_ms, state);
     }
 }
 
 /// Gives a lease back.
-pub(super) fn release(run: &str, head: &mut RunHead, has_ended: bool, state: &mut ObjectState<'_>) {
+fn release(run: &str, head: &mut RunHead, has_ended: bool, state: &mut ObjectState<'_>) {
     (head.holder, head.has_run_out, head.has_ended) = (None, false, has_ended);
     head.lease += 1;
     index(run, left(head), state);
-    head.lines.tell(head.lines.news + 1, state);
+    head.lines.add(state);
 }
 
 /// Ends an expired lease.
-pub(super) fn run_out(head: &mut RunHead, lease: u64) {
+fn run_out(head: &mut RunHead, lease: u64) {
     head.has_run_out |= head.lease == lease && head.holder.is_some();
 }
 
 /// Returns a run as its index has it when nobody has its lease.
-pub(super) fn left(head: &RunHead) -> IndexedRun {
+fn left(head: &RunHead) -> IndexedRun {
     IndexedRun::Left { last: head.last, has_ended: head.has_ended }
 }
 
-pub(super) fn index(run: &str, indexed: IndexedRun, state: &mut ObjectState<'_>) {
+fn index(run: &str, indexed: IndexedRun, state: &mut ObjectState<'_>) {
     let call = IndexCall::SetRun { run: run.to_owned(), state: indexed };
     state.effect(ObjectEffect::Index(call));
 }

@@ -2,30 +2,32 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::shared_log::{HostClaim, HostReply, HostRequest, Withdrawal};
+
 /// A command, with a content that is usually text.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::restate) struct CarriedCommand {
-    pub(in crate::restate) name: String,
-    pub(in crate::restate) content: CarriedContent,
+pub(crate) struct CarriedCommand {
+    pub(crate) name: String,
+    pub(crate) content: CarriedContent,
 }
 
 /// A content: as text if it is some, since bytes in JSON take four times the room.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum CarriedContent {
+pub(crate) enum CarriedContent {
     Text(String),
     Bytes(Vec<u8>),
 }
 
 impl CarriedContent {
-    pub(in crate::restate) fn of(bytes: &[u8]) -> Self {
+    pub(crate) fn of(bytes: &[u8]) -> Self {
         match std::str::from_utf8(bytes) {
             Ok(text) => Self::Text(text.to_owned()),
             Err(_) => Self::Bytes(bytes.to_vec()),
         }
     }
 
-    pub(in crate::restate) fn into_bytes(self) -> Vec<u8> {
+    pub(crate) fn into_bytes(self) -> Vec<u8> {
         match self {
             Self::Text(text) => text.into_bytes(),
             Self::Bytes(bytes) => bytes,
@@ -35,38 +37,35 @@ impl CarriedContent {
 
 /// A request as it is carried.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::restate) struct CarriedRequest {
-    pub(in crate::restate) key: String,
-    pub(in crate::restate) host: String,
-    pub(in crate::restate) host_epoch: u64,
-    pub(in crate::restate) body: String,
+pub(crate) struct CarriedRequest {
+    pub(crate) key: String,
+    pub(crate) host: String,
+    pub(crate) host_epoch: u64,
+    pub(crate) body: String,
 }
 
-/// A reply as it is carried.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::restate) struct CarriedReply {
-    pub(in crate::restate) key: String,
-    pub(in crate::restate) body: String,
-}
-
-/// A host in one of its epochs.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::restate) struct ActingHost {
-    pub(in crate::restate) host: String,
-    pub(in crate::restate) epoch: u64,
+impl From<&HostRequest> for CarriedRequest {
+    fn from(request: &HostRequest) -> Self {
+        Self {
+            key: request.key.clone(),
+            host: request.host.as_str().to_owned(),
+            host_epoch: request.host_epoch.0,
+            body: request.body.clone(),
+        }
+    }
 }
 
 /// The number of a sending, or of a call that has requests forgotten, among those of the process that makes it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::restate) struct SenderNumber {
-    pub(in crate::restate) sender: String,
-    pub(in crate::restate) number: u64,
+pub(crate) struct SenderNumber {
+    pub(crate) sender: String,
+    pub(crate) number: u64,
 }
 
 /// The news that somebody waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum RunTopic {
+pub(crate) enum RunTopic {
     Mail,
     Lines,
 }
@@ -74,7 +73,7 @@ pub(in crate::restate) enum RunTopic {
 /// A call that may change a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum RunCall {
+pub(crate) enum RunCall {
     Create {
         terms: String,
         holder: String,
@@ -96,18 +95,18 @@ pub(in crate::restate) enum RunCall {
     },
     /// Calls of a host for its own requests.
     Requests {
-        by: ActingHost,
+        by: HostClaim,
         received: Vec<String>,
         is_first: bool,
         limit: usize,
     },
     Begin {
-        by: ActingHost,
+        by: HostClaim,
         keys: Vec<String>,
     },
     Reply {
-        by: ActingHost,
-        replies: Vec<CarriedReply>,
+        by: HostClaim,
+        replies: Vec<HostReply>,
     },
     /// The epochs of a host before the oldest valid one are over.
     Fence {
@@ -139,7 +138,7 @@ pub(in crate::restate) enum RunCall {
 /// Something that only the newest supervisor may do.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum LeasedDeed {
+pub(crate) enum LeasedDeed {
     Renew {
         lease_ms: u64,
     },
@@ -186,15 +185,15 @@ pub(in crate::restate) enum LeasedDeed {
 
 /// A change of facts, and the number of the change that it follows.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::restate) struct FactChangeCall {
-    pub(in crate::restate) after: u64,
-    pub(in crate::restate) text: String,
+pub(crate) struct FactChangeCall {
+    pub(crate) after: u64,
+    pub(crate) text: String,
 }
 
 /// A question about a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum RunLook {
+pub(crate) enum RunLook {
     Lines { after: u64, limit: usize },
     Terms,
     Commands,
@@ -203,26 +202,17 @@ pub(in crate::restate) enum RunLook {
     QuestionReply { key: String },
 }
 
-/// The fate of a request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum RequestFate {
-    NotBegun,
-    Begun,
-    Answered,
-}
-
 /// A request for its host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(in crate::restate) struct OpenRequest {
-    pub(in crate::restate) key: String,
-    pub(in crate::restate) body: String,
+pub(crate) struct OpenRequest {
+    pub(crate) key: String,
+    pub(crate) body: String,
 }
 
 /// The answer of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum RunAnswer {
+pub(crate) enum RunAnswer {
     Done,
     Epoch(u64),
     NoSuchRun,
@@ -246,10 +236,10 @@ pub(in crate::restate) enum RunAnswer {
     Terms(String),
     Commands(Vec<CarriedCommand>),
     Keys(Vec<String>),
-    Fate(RequestFate),
+    Fate(Withdrawal),
     Requests(Vec<OpenRequest>),
     Begun(Vec<bool>),
-    Replies(Vec<CarriedReply>),
+    Replies(Vec<HostReply>),
     QuestionReply(Option<String>),
     Summary {
         last: u64,

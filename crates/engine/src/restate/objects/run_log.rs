@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use serde::{Deserialize, Serialize};
 
-use crate::restate::objects::host::NewsWaiters;
-use crate::restate::objects::run_calls::{ActingHost, FactChangeCall, RunAnswer, SenderNumber};
-use crate::restate::objects::state::{ObjectState, Undecided};
+use super::host::NewsWaiters;
+use super::run_calls::{FactChangeCall, RunAnswer, SenderNumber};
+use super::state::{ObjectState, Undecided};
+use crate::shared_log::HostClaim;
 
 // The decisions about the log of a run.
 //
@@ -94,7 +95,7 @@ pub(super) fn append(
     }
     if !new.is_empty() {
         put(head, new, state)?;
-        head.lines.tell(head.lines.news + 1, state);
+        head.lines.add(state);
     }
     Ok(RunAnswer::Done)
 }
@@ -116,7 +117,7 @@ pub(super) fn append_fact(
         return Ok(if is_same { RunAnswer::Done } else { RunAnswer::Crossed });
     }
     put(head, change, state)?;
-    head.lines.tell(head.lines.news + 1, state);
+    head.lines.add(state);
     Ok(RunAnswer::Done)
 }
 
@@ -207,7 +208,8 @@ pub(super) struct RunHead {
     /// The number of the last record.
     pub(super) last: u64,
     /// The hosts that know that they have requests of this run.
-    pub(super) told: BTreeSet<String>,
+    #[serde(rename = "told")]
+    pub(super) notified: BTreeSet<String>,
     /// By host: the oldest epoch that is not over, as far as the run knows.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) fences: BTreeMap<String, u64>,
@@ -239,8 +241,8 @@ impl RunHead {
     }
 
     /// Returns whether the epoch of a host is over, as far as the run knows.
-    pub(super) fn is_fenced(&self, by: &ActingHost) -> bool {
-        self.fences.get(&by.host).is_some_and(|oldest_valid| by.epoch < *oldest_valid)
+    pub(super) fn is_fenced(&self, by: &HostClaim) -> bool {
+        self.fences.get(by.host.as_str()).is_some_and(|oldest_valid| by.epoch.0 < *oldest_valid)
     }
 
     /// Notes a sending. Returns whether it comes after a newer one, comes twice, or is the first one of its sender
@@ -254,11 +256,6 @@ impl RunHead {
             self.newest_sending = Some(by.clone());
         }
         is_late
-    }
-
-    /// Notifies the waiters for mail that there is some.
-    pub(super) fn tell_mail(&mut self, state: &mut ObjectState<'_>) {
-        self.mail.tell(self.mail.news + 1, state);
     }
 }
 
@@ -303,10 +300,8 @@ impl ForgottenRequests {
         forgotten: Vec<ForgottenRequest>,
         state: &mut ObjectState<'_>,
     ) -> Result<(), Undecided> {
-        let is_later = |by: &SenderNumber, last: &SenderNumber| {
-            by.sender != last.sender || by.number > last.number
-        };
-        if self.by.as_ref().is_none_or(|last| is_later(by, last)) {
+        let is_later = |last: &SenderNumber| by.sender != last.sender || by.number > last.number;
+        if self.by.as_ref().is_none_or(is_later) {
             self.by = Some(by.clone());
         }
         if forgotten.is_empty() {
@@ -337,7 +332,7 @@ impl ForgottenRequests {
         let mut all = HashMap::new();
         for number in self.first..=self.last {
             let list: Vec<ForgottenRequest> = state.get_or_default(&list_key(number))?;
-            all.extend(list.into_iter().map(|one| (one.key, one.was_begun)));
+            all.extend(list.into_iter().map(|request| (request.key, request.was_begun)));
         }
         Ok(all)
     }

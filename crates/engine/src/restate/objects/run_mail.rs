@@ -4,18 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
-use super::answered_list::AnsweredRequest;
-use super::run_calls::{ActingHost, OpenRequest};
-use crate::restate::objects::answered_list;
-use crate::restate::objects::answered_list::{
-    ANSWERED, AnsweredList, BegunIndex, BegunLists, QueuedRequest, WITHDRAWN, WithdrawnRequest,
-    is_question, queue_key, set_list, withdrawn,
+use super::answered_list::{
+    self, ANSWERED, AnsweredList, AnsweredRequest, BegunIndex, BegunLists, QueuedRequest,
+    WITHDRAWN, WithdrawnRequest, is_question, queue_key, set_list, withdrawn,
 };
-use crate::restate::objects::run_calls::{
-    CarriedReply, CarriedRequest, RequestFate, RunAnswer, SenderNumber,
-};
-use crate::restate::objects::run_log::{ForgottenRequest, RunHead};
-use crate::restate::objects::state::{HostCall, ObjectEffect, ObjectState, Undecided};
+use super::run_calls::{CarriedRequest, OpenRequest, RunAnswer, SenderNumber};
+use super::run_log::{ForgottenRequest, RunHead};
+use super::state::{HostCall, ObjectEffect, ObjectState, Undecided};
+use crate::shared_log::{HostClaim, HostReply, Withdrawal};
 
 // The decisions about the requests that the supervisor of a run sends, and the replies that it gets.
 
@@ -24,10 +20,12 @@ use crate::restate::objects::state::{HostCall, ObjectEffect, ObjectState, Undeci
 pub(super) fn send(
     run: &str,
     head: &mut RunHead,
-    (requests, by, is_again): (&[CarriedRequest], &SenderNumber, bool),
+    requests: &[CarriedRequest],
+    by: &SenderNumber,
+    is_again: bool,
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
-    let queues = requests.iter().map(|one| queue_key(&one.host));
+    let queues = requests.iter().map(|request| queue_key(&request.host));
     state.need(queues.chain([ANSWERED, WITHDRAWN].map(str::to_owned)))?;
     let forgotten = if is_again || head.forgotten.concerns(by) {
         head.forgotten.all(state)?
@@ -40,18 +38,20 @@ pub(super) fn send(
     if is_again || is_late || head.epoch > 1 {
         answered.load_all_lists(state)?;
     }
-    let answered: HashSet<&str> = answered.loaded().map(|one| one.key.as_str()).collect();
+    let answered: HashSet<&str> = answered.loaded().map(|request| request.key.as_str()).collect();
     let (mut new, mut seen) = (Vec::new(), HashSet::new());
     for request in requests.iter().filter(|request| seen.insert(request.key.as_str())) {
         let key = request.key.as_str();
         let is_over = answered.contains(key) || forgotten.contains_key(key);
-        if is_over || withdrawn.iter().any(|one| one.key == key && one.lease == head.epoch) {
+        if is_over
+            || withdrawn.iter().any(|request| request.key == key && request.lease == head.epoch)
+        {
             continue;
         }
         new.push(request);
     }
     let before = withdrawn.len();
-    withdrawn.retain(|one| one.lease == head.epoch || !seen.contains(one.key.as_str()));
+    withdrawn.retain(|request| request.lease == head.epoch || !seen.contains(request.key.as_str()));
     if withdrawn.len() < before {
         set_list(WITHDRAWN, &withdrawn, state)?;
     }
@@ -71,21 +71,21 @@ pub(super) fn enqueue(
     }
     let queues = by_host.keys().map(|host| HostQueue::load(host, state));
     let queues: Vec<HostQueue> = queues.collect::<Result<_, _>>()?;
-    let new_keys = by_host.values().map(|new| new.iter().map(|one| one.key.as_str()));
+    let new_keys = by_host.values().map(|new| new.iter().map(|request| request.key.as_str()));
     state.need(queues.iter().zip(new_keys).flat_map(|(queue, keys)| queue.list_keys_for(keys)))?;
     for ((host, mut new), mut queue) in by_host.into_iter().zip(queues) {
-        queue.load_lists_for(new.iter().map(|one| one.key.as_str()), state)?;
+        queue.load_lists_for(new.iter().map(|request| request.key.as_str()), state)?;
         {
-            let known: HashSet<&str> = queue.loaded().map(|one| one.key.as_str()).collect();
-            new.retain(|one| !known.contains(one.key.as_str()));
+            let known: HashSet<&str> = queue.loaded().map(|request| request.key.as_str()).collect();
+            new.retain(|request| !known.contains(request.key.as_str()));
         }
         // A host that has something to receive in this epoch was notified, and looks until it finds nothing.
-        let unreceived = queue.entries.iter().filter(|one| !one.is_received);
-        let told: HashSet<u64> = unreceived.map(|one| one.host_epoch).collect();
-        let is_news = new.iter().any(|one| !told.contains(&one.host_epoch));
+        let unreceived = queue.entries.iter().filter(|request| !request.is_received);
+        let notified: HashSet<u64> = unreceived.map(|request| request.host_epoch).collect();
+        let is_news = new.iter().any(|request| !notified.contains(&request.host_epoch));
         queue.add(&new, &mut head.batches, state)?;
         queue.save(state)?;
-        if head.told.insert(host.to_owned()) {
+        if head.notified.insert(host.to_owned()) {
             let call = HostCall::AddRun { run: run.to_owned() };
             state.effect(ObjectEffect::Host(host.to_owned(), call));
         }
@@ -98,14 +98,14 @@ pub(super) fn enqueue(
 
 /// Returns the supervisor's requests that wait for their hosts, or are carried out.
 fn queued(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<QueuedRequest>, Undecided> {
-    let mut all = HostQueue::all_requests(head.told.iter(), state)?;
-    all.retain(|one| !is_question(&one.key));
+    let mut all = HostQueue::all_requests(head.notified.iter(), state)?;
+    all.retain(|request| !is_question(&request.key));
     Ok(all)
 }
 
 /// Returns the keys of all requests that were sent and neither withdrawn nor forgotten.
 pub(super) fn sent(head: &RunHead, state: &ObjectState<'_>) -> Result<Vec<String>, Undecided> {
-    let of_hosts = head.told.iter().map(|host| queue_key(host));
+    let of_hosts = head.notified.iter().map(|host| queue_key(host));
     state.need(of_hosts.chain([ANSWERED.to_owned()]))?;
     let queued = queued(head, state)?.into_iter().map(|queued| queued.key);
     let answered = AnsweredList::load_whole(state)?;
@@ -126,11 +126,12 @@ fn find(
 ) -> Result<Option<(HostQueue, bool)>, Undecided> {
     // Usually the key ends with its host.
     let home = key.rsplit('/').next().and_then(|home| home.rsplit_once('.'));
-    let own = home.and_then(|(host, _)| head.told.get(host));
-    for host in own.into_iter().chain(head.told.iter().filter(|host| Some(*host) != own)) {
+    let named = home.and_then(|(host, _)| head.notified.get(host));
+    for host in named.into_iter().chain(head.notified.iter().filter(|host| Some(*host) != named)) {
         let mut queue = HostQueue::load(host, state)?;
         queue.load_lists_for([key].into_iter(), state)?;
-        let found = queue.loaded().find(|one| one.key == key).map(|one| one.is_begun);
+        let found =
+            queue.loaded().find(|request| request.key == key).map(|request| request.is_begun);
         if let Some(is_begun) = found {
             return Ok(Some((queue, is_begun)));
         }
@@ -143,31 +144,31 @@ pub(super) fn withdraw(
     head: &RunHead,
     key: &str,
     state: &mut ObjectState<'_>,
-) -> Result<RequestFate, Undecided> {
-    if AnsweredList::load_whole(state)?.loaded().any(|one| one.key == key) {
-        return Ok(RequestFate::Answered);
+) -> Result<Withdrawal, Undecided> {
+    if AnsweredList::load_whole(state)?.loaded().any(|request| request.key == key) {
+        return Ok(Withdrawal::Answered);
     }
     let mut withdrawn = withdrawn(state)?;
-    if let Some(known) = withdrawn.iter_mut().find(|one| one.key == key) {
+    if let Some(known) = withdrawn.iter_mut().find(|request| request.key == key) {
         known.lease = head.epoch;
         state.set(WITHDRAWN, &withdrawn)?;
-        return Ok(RequestFate::NotBegun);
+        return Ok(Withdrawal::NotBegun);
     }
     match find(key, head, state)? {
-        Some((_, true)) => return Ok(RequestFate::Begun),
+        Some((_, true)) => return Ok(Withdrawal::Begun),
         Some((mut queue, false)) => {
             queue.remove(&HashSet::from([key]));
             queue.save(state)?;
         }
         None => match head.forgotten.all(state)?.get(key) {
-            Some(true) => return Ok(RequestFate::Begun),
-            Some(false) => return Ok(RequestFate::NotBegun),
+            Some(true) => return Ok(Withdrawal::Begun),
+            Some(false) => return Ok(Withdrawal::NotBegun),
             None => {}
         },
     }
     withdrawn.push(WithdrawnRequest { key: key.to_owned(), lease: head.epoch });
     state.set(WITHDRAWN, &withdrawn)?;
-    Ok(RequestFate::NotBegun)
+    Ok(Withdrawal::NotBegun)
 }
 
 /// Returns replies that the lease has not received.
@@ -180,38 +181,43 @@ pub(super) fn replies(
     let mut answered = AnsweredList::load(state)?;
     answered.bring_back(head.epoch, state)?;
     let received: HashSet<&String> = received.iter().collect();
-    for one in answered.entries.iter_mut().filter(|one| received.contains(&one.key)) {
-        one.read_by = Some(head.epoch);
+    for request in answered.entries.iter_mut().filter(|request| received.contains(&request.key)) {
+        request.read_by = Some(head.epoch);
     }
-    let news = answered.entries.iter().filter(|one| one.read_by != Some(head.epoch)).take(limit);
-    let wanted: Vec<(&str, u64)> = news.map(|one| (one.key.as_str(), one.batch)).collect();
+    let news =
+        answered.entries.iter().filter(|request| request.read_by != Some(head.epoch)).take(limit);
+    let wanted: Vec<(&str, u64)> =
+        news.map(|request| (request.key.as_str(), request.batch)).collect();
     let replies = answered_list::load(&wanted, state)?;
     answered.set_received_aside(head.epoch);
     answered.save(state)?;
-    let replies = replies.into_iter().map(|(key, body)| CarriedReply { key, body });
+    let replies = replies.into_iter().map(|(key, body)| HostReply { key, body });
     Ok(RunAnswer::Replies(replies.collect()))
 }
 
 /// Forgets requests that there are. Their keys are known for a while.
 pub(super) fn forget(
     head: &mut RunHead,
-    (keys, by): (&[String], &SenderNumber),
+    keys: &[String],
+    by: &SenderNumber,
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
     state.need([ANSWERED, WITHDRAWN].map(str::to_owned))?;
     let (mut answered, mut withdrawn) = (AnsweredList::load(state)?, withdrawn(state)?);
     let keys: HashSet<&str> = keys.iter().map(String::as_str).collect();
-    if answered.entries.iter().filter(|one| keys.contains(one.key.as_str())).count() < keys.len() {
+    if answered.entries.iter().filter(|request| keys.contains(request.key.as_str())).count()
+        < keys.len()
+    {
         answered.load_all_lists(state)?;
     }
-    let replied = answered.remove(&keys).into_iter().map(|one| (one.key, true));
-    let taken_back = withdrawn.iter().filter(|one| keys.contains(one.key.as_str()));
+    let replied = answered.remove(&keys).into_iter().map(|request| (request.key, true));
+    let taken_back = withdrawn.iter().filter(|request| keys.contains(request.key.as_str()));
     let mut forgotten: Vec<ForgottenRequest> = replied
-        .chain(taken_back.map(|one| (one.key.clone(), false)))
+        .chain(taken_back.map(|request| (request.key.clone(), false)))
         .map(|(key, was_begun)| ForgottenRequest { key, was_begun })
         .collect();
     answered.save(state)?;
-    withdrawn.retain(|one| !keys.contains(one.key.as_str()));
+    withdrawn.retain(|request| !keys.contains(request.key.as_str()));
     set_list(WITHDRAWN, &withdrawn, state)?;
     if forgotten.len() < keys.len() {
         forgotten.extend(forget_queued(head, &keys, state)?);
@@ -225,8 +231,8 @@ fn forget_queued(
     keys: &HashSet<&str>,
     state: &mut ObjectState<'_>,
 ) -> Result<Vec<ForgottenRequest>, Undecided> {
-    state.need(head.told.iter().map(|host| queue_key(host)))?;
-    let queues = head.told.iter().map(|host| HostQueue::load(host, state));
+    state.need(head.notified.iter().map(|host| queue_key(host)))?;
+    let queues = head.notified.iter().map(|host| HostQueue::load(host, state));
     let queues: Vec<HostQueue> = queues.collect::<Result<_, _>>()?;
     state.need(queues.iter().flat_map(|queue| queue.list_keys_for(keys.iter().copied())))?;
     let mut forgotten = Vec::new();
@@ -237,7 +243,7 @@ fn forget_queued(
         forgotten.extend(
             removed
                 .into_iter()
-                .map(|one| ForgottenRequest { key: one.key, was_begun: one.is_begun }),
+                .map(|request| ForgottenRequest { key: request.key, was_begun: request.is_begun }),
         );
     }
     Ok(forgotten)
@@ -251,15 +257,15 @@ pub(super) fn forget_all(
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
     let mut keys = sent(head, state)?;
-    keys.extend(withdrawn(state)?.into_iter().map(|one| one.key));
-    forget(head, (&keys, by), state)?;
-    for host in std::mem::take(&mut head.told) {
+    keys.extend(withdrawn(state)?.into_iter().map(|request| request.key));
+    forget(head, &keys, by, state)?;
+    for host in std::mem::take(&mut head.notified) {
         // A question may be there, which is not the supervisor's.
         if HostQueue::load(&host, state)?.is_empty() {
             let call = HostCall::DropRun { run: run.to_owned() };
             state.effect(ObjectEffect::Host(host, call));
         } else {
-            head.told.insert(host);
+            head.notified.insert(host);
         }
     }
     Ok(())
@@ -296,7 +302,8 @@ impl HostQueue {
     pub(super) fn load(host: &str, state: &ObjectState<'_>) -> Result<Self, Undecided> {
         let StoredQueue { entries, begun } = state.get_or_default(&queue_key(host))?;
         let lists = BegunLists::new(host, begun);
-        let batches = entries.iter().map(|one| one.batch).chain(lists.index().batches()).collect();
+        let batches =
+            entries.iter().map(|request| request.batch).chain(lists.index().batches()).collect();
         Ok(Self { host: host.to_owned(), batches, entries, lists })
     }
 
@@ -336,7 +343,8 @@ impl HostQueue {
         if self.lists.index().is_empty() {
             return Ok(());
         }
-        let known: HashSet<&str> = self.entries.iter().map(|one| one.key.as_str()).collect();
+        let known: HashSet<&str> =
+            self.entries.iter().map(|request| request.key.as_str()).collect();
         self.lists.load_lists_for(keys.filter(|key| !known.contains(key)), state)
     }
 
@@ -348,7 +356,7 @@ impl HostQueue {
     /// Removes requests that are loaded, and returns them.
     pub(super) fn remove(&mut self, keys: &HashSet<&str>) -> Vec<QueuedRequest> {
         let mut removed = self.lists.take(keys);
-        removed.extend(self.entries.extract_if(.., |one| keys.contains(one.key.as_str())));
+        removed.extend(self.entries.extract_if(.., |request| keys.contains(request.key.as_str())));
         removed
     }
 
@@ -360,11 +368,11 @@ impl HostQueue {
         state: &mut ObjectState<'_>,
     ) -> Result<(), Undecided> {
         let bodies: Vec<(&str, &str)> =
-            new.iter().map(|one| (one.key.as_str(), one.body.as_str())).collect();
+            new.iter().map(|request| (request.key.as_str(), request.body.as_str())).collect();
         let batches = answered_list::keep(&bodies, next_batch, state)?;
-        self.entries.extend(new.iter().zip(batches).map(|(one, batch)| QueuedRequest {
-            key: one.key.clone(),
-            host_epoch: one.host_epoch,
+        self.entries.extend(new.iter().zip(batches).map(|(request, batch)| QueuedRequest {
+            key: request.key.clone(),
+            host_epoch: request.host_epoch,
             batch,
             is_received: false,
             is_begun: false,
@@ -377,7 +385,7 @@ impl HostQueue {
         let mut all = self.lists.take_all(state)?;
         all.append(&mut self.entries);
         // Batches are numbered in the order of sending.
-        all.sort_by_key(|one| one.batch);
+        all.sort_by_key(|request| request.batch);
         self.entries = all;
         Ok(())
     }
@@ -386,11 +394,12 @@ impl HostQueue {
     /// has to be given them.
     pub(super) fn set_begun_aside(&mut self) {
         // A question that is over is removed from the entries alone.
-        let is_begun =
-            |one: &QueuedRequest| one.is_begun && one.is_received && !is_question(&one.key);
-        if self.entries.iter().filter(|one| is_begun(one)).count() > MOST_BEGUN {
+        let is_begun = |request: &QueuedRequest| {
+            request.is_begun && request.is_received && !is_question(&request.key)
+        };
+        if self.entries.iter().filter(|request| is_begun(request)).count() > MOST_BEGUN {
             let begun: Vec<QueuedRequest> =
-                self.entries.extract_if(.., |one| is_begun(one)).collect();
+                self.entries.extract_if(.., |request| is_begun(request)).collect();
             self.lists.put(&begun);
         }
     }
@@ -400,7 +409,7 @@ impl HostQueue {
         let Self { host, batches, entries, lists } = self;
         let begun = lists.save(state)?;
         let needed: BTreeSet<u64> =
-            entries.iter().map(|one| one.batch).chain(begun.batches()).collect();
+            entries.iter().map(|request| request.batch).chain(begun.batches()).collect();
         answered_list::remove(batches.difference(&needed), state);
         if entries.is_empty() && begun.is_empty() {
             state.clear(&queue_key(&host));
@@ -488,23 +497,26 @@ fn remove(
 
 /// Returns requests that a host has not received.
 pub(super) fn requests(
-    by: &ActingHost,
+    by: &HostClaim,
     received: &[String],
-    (is_first, limit): (bool, usize),
+    is_first: bool,
+    limit: usize,
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
-    let mut queue = HostQueue::load(&by.host, state)?;
+    let mut queue = HostQueue::load(by.host.as_str(), state)?;
     if is_first {
         queue.bring_back(state)?;
     }
-    let of_host = |queued: &QueuedRequest| queued.host_epoch == by.epoch;
+    let of_host = |queued: &QueuedRequest| queued.host_epoch == by.epoch.0;
     let received: HashSet<&String> = received.iter().collect();
-    for one in queue.entries.iter_mut().filter(|one| of_host(one)) {
-        let is_named = received.contains(&one.key);
-        one.is_received = is_named || (one.is_received && !is_first);
+    for request in queue.entries.iter_mut().filter(|request| of_host(request)) {
+        let is_named = received.contains(&request.key);
+        request.is_received = is_named || (request.is_received && !is_first);
     }
-    let news = queue.entries.iter().filter(|one| of_host(one) && !one.is_received).take(limit);
-    let wanted: Vec<(&str, u64)> = news.map(|one| (one.key.as_str(), one.batch)).collect();
+    let news =
+        queue.entries.iter().filter(|request| of_host(request) && !request.is_received).take(limit);
+    let wanted: Vec<(&str, u64)> =
+        news.map(|request| (request.key.as_str(), request.batch)).collect();
     let open = answered_list::load(&wanted, state)?;
     queue.set_begun_aside();
     queue.save(state)?;
@@ -514,24 +526,25 @@ pub(super) fn requests(
 
 /// Notes that a host begins requests; returns for each whether it may.
 pub(super) fn begin(
-    by: &ActingHost,
+    by: &HostClaim,
     keys: &[String],
     state: &mut ObjectState<'_>,
 ) -> Result<RunAnswer, Undecided> {
     let (mut queue, wanted) =
-        (HostQueue::load(&by.host, state)?, keys.iter().collect::<HashSet<_>>());
-    let of_host = |one: &QueuedRequest| one.host_epoch == by.epoch && wanted.contains(&one.key);
-    for one in queue.entries.iter_mut().filter(|one| of_host(one)) {
-        one.is_begun = true;
+        (HostQueue::load(by.host.as_str(), state)?, keys.iter().collect::<HashSet<_>>());
+    let of_host =
+        |request: &QueuedRequest| request.host_epoch == by.epoch.0 && wanted.contains(&request.key);
+    for request in queue.entries.iter_mut().filter(|request| of_host(request)) {
+        request.is_begun = true;
     }
     queue.load_lists_for(keys.iter().map(String::as_str), state)?;
-    let open = queue.loaded().filter(|one| of_host(one));
-    let mut may_begin: HashSet<String> = open.map(|one| one.key.clone()).collect();
+    let open = queue.loaded().filter(|request| of_host(request));
+    let mut may_begin: HashSet<String> = open.map(|request| request.key.clone()).collect();
     if keys.iter().any(|key| !may_begin.contains(key)) {
         // A request that has a reply by now was begun before, and its note is repeated.
         let answered = AnsweredList::load_whole(state)?;
-        let replied = answered.loaded().filter(|one| one.by == *by);
-        may_begin.extend(replied.map(|one| one.key.clone()));
+        let replied = answered.loaded().filter(|request| request.by == *by);
+        may_begin.extend(replied.map(|request| request.key.clone()));
     }
     queue.set_begun_aside();
     queue.save(state)?;
@@ -541,18 +554,19 @@ pub(super) fn begin(
 /// Keeps the replies of a host to open requests. The first reply to each stays.
 pub(super) fn host_reply(
     head: &mut RunHead,
-    by: &ActingHost,
-    replies: &[CarriedReply],
+    by: &HostClaim,
+    replies: &[HostReply],
     state: &mut ObjectState<'_>,
 ) -> Result<(), Undecided> {
-    state.need([queue_key(&by.host), ANSWERED.to_owned()])?;
-    let (mut queue, mut answered) = (HostQueue::load(&by.host, state)?, AnsweredList::load(state)?);
-    queue.load_lists_for(replies.iter().map(|one| one.key.as_str()), state)?;
-    let of_host = queue.loaded().filter(|one| one.host_epoch == by.epoch);
-    let open: HashSet<&str> = of_host.map(|one| one.key.as_str()).collect();
-    let (mut taken, mut kept) = (HashSet::new(), Vec::new());
-    for CarriedReply { key, body } in replies {
-        if !open.contains(key.as_str()) || !taken.insert(key.as_str()) {
+    state.need([queue_key(by.host.as_str()), ANSWERED.to_owned()])?;
+    let (mut queue, mut answered) =
+        (HostQueue::load(by.host.as_str(), state)?, AnsweredList::load(state)?);
+    queue.load_lists_for(replies.iter().map(|request| request.key.as_str()), state)?;
+    let of_host = queue.loaded().filter(|request| request.host_epoch == by.epoch.0);
+    let open: HashSet<&str> = of_host.map(|request| request.key.as_str()).collect();
+    let (mut answered_keys, mut kept) = (HashSet::new(), Vec::new());
+    for HostReply { key, body } in replies {
+        if !open.contains(key.as_str()) || !answered_keys.insert(key.as_str()) {
             continue;
         }
         if is_question(key) {
@@ -568,11 +582,11 @@ pub(super) fn host_reply(
         batch,
         read_by: None,
     }));
-    queue.remove(&taken);
+    queue.remove(&answered_keys);
     queue.save(state)?;
     if !kept.is_empty() {
         answered.save(state)?;
-        head.tell_mail(state);
+        head.mail.add(state);
     }
     Ok(())
 }

@@ -10,7 +10,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::restate::objects::run_calls::{FactChangeCall, RunAnswer, RunCall};
+use super::host::LONGEST_WAIT_MS;
+use super::run_calls::{FactChangeCall, RunAnswer, RunCall};
 
 // The state of an object as a decision sees it: values by their keys, and the changes to make.
 //
@@ -165,7 +166,7 @@ impl Eq for ObjectEffect {}
 /// A run in the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum IndexedRun {
+pub(crate) enum IndexedRun {
     /// A supervisor has it, so that it has to be asked itself.
     Held,
     /// It is as it was left.
@@ -175,7 +176,7 @@ pub(in crate::restate) enum IndexedRun {
 /// A change of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum IndexCall {
+pub(crate) enum IndexCall {
     SetRun { run: String, state: IndexedRun },
     AddHost { host: String },
 }
@@ -183,7 +184,7 @@ pub(in crate::restate) enum IndexCall {
 /// A question to the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum IndexLook {
+pub(crate) enum IndexLook {
     Version,
     Runs,
     Hosts,
@@ -192,7 +193,7 @@ pub(in crate::restate) enum IndexLook {
 /// The answer of the index.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum IndexAnswer {
+pub(crate) enum IndexAnswer {
     Done,
     Version(u32),
     Runs(BTreeMap<String, IndexedRun>),
@@ -200,20 +201,20 @@ pub(in crate::restate) enum IndexAnswer {
 }
 
 /// The version of the objects: of their calls, their answers and what they keep.
-pub(in crate::restate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 6;
 
 /// The status of an answer to a call of another version.
-pub(in crate::restate) const OTHER_VERSION: u16 = 426;
+pub(crate) const OTHER_VERSION: u16 = 426;
 
 /// A call with its version.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(in crate::restate) struct VersionedCall<C> {
-    pub(in crate::restate) version: u32,
-    pub(in crate::restate) call: C,
+pub(crate) struct VersionedCall<C> {
+    pub(crate) version: u32,
+    pub(crate) call: C,
 }
 
 impl<C> VersionedCall<C> {
-    pub(in crate::restate) fn new(call: C) -> Self {
+    pub(crate) fn new(call: C) -> Self {
         Self { version: VERSION, call }
     }
 }
@@ -229,7 +230,7 @@ pub(super) struct CallVersion {
 /// A call that may change a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum HostCall {
+pub(crate) enum HostCall {
     Register {
         worker: String,
         report: Value,
@@ -262,7 +263,7 @@ pub(in crate::restate) enum HostCall {
 /// A question about a host.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum HostLook {
+pub(crate) enum HostLook {
     /// Asks for the runs that have requests, if the epoch is the newest.
     Runs {
         epoch: u64,
@@ -273,7 +274,7 @@ pub(in crate::restate) enum HostLook {
 /// The answer of a host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub(in crate::restate) enum HostObjectAnswer {
+pub(crate) enum HostObjectAnswer {
     Done,
     /// The host is in this epoch. Its runs have to learn its oldest epoch that is not over.
     Epoch {
@@ -307,9 +308,7 @@ pub(super) fn now() -> u64 {
 
 /// Reads a call of this version.
 pub(super) fn read<C: DeserializeOwned>(bytes: &[u8]) -> Result<C, TerminalError> {
-    let unread = |error: serde_json::Error| {
-        TerminalError::new_with_code(DAMAGED, format!("the call cannot be read: {error}"))
-    };
+    let unread = |error: serde_json::Error| damaged(format!("the call cannot be read: {error}"));
     let CallVersion { version } = serde_json::from_slice(bytes).map_err(unread)?;
     if version != VERSION {
         return Err(TerminalError::new_with_code(OTHER_VERSION, VERSION.to_string()));
@@ -319,9 +318,13 @@ pub(super) fn read<C: DeserializeOwned>(bytes: &[u8]) -> Result<C, TerminalError
 }
 
 pub(super) fn written<A: Serialize>(answer: &A) -> Result<Vec<u8>, TerminalError> {
-    serde_json::to_vec(answer).map_err(|error| {
-        TerminalError::new_with_code(DAMAGED, format!("the answer cannot be written: {error}"))
-    })
+    let unwritten = |error| damaged(format!("the answer cannot be written: {error}"));
+    serde_json::to_vec(answer).map_err(unwritten)
+}
+
+/// Writes a call to another object.
+fn versioned<C: Serialize>(call: C) -> Result<Vec<u8>, TerminalError> {
+    written(&VersionedCall::new(call))
 }
 
 fn damaged(why: String) -> TerminalError {
@@ -398,24 +401,11 @@ async fn carry_out(
     context: &ObjectContext<'_>,
     changes: StateChanges,
 ) -> Result<(), TerminalError> {
-    let mut later = Vec::new();
-    for effect in changes.effects {
-        match effect {
-            ObjectEffect::Index(call) => {
-                let call = written(&VersionedCall::new(call))?;
-                let target = RequestTarget::object(INDEX, ALL, CHANGE);
-                context.request::<_, Vec<u8>>(target, call).call().await?;
-            }
-            ObjectEffect::Host(host, call) => {
-                let call = written(&VersionedCall::new(call))?;
-                let target = RequestTarget::object(HOST, host, CHANGE);
-                context.request::<_, Vec<u8>>(target, call).call().await?;
-            }
-            ObjectEffect::HostSoon(..)
-            | ObjectEffect::RunSoon(..)
-            | ObjectEffect::OwnRunAfter(..)
-            | ObjectEffect::Wake(..) => later.push(effect),
-        }
+    let is_first =
+        |effect: &ObjectEffect| matches!(effect, ObjectEffect::Index(_) | ObjectEffect::Host(..));
+    let (first, later): (Vec<_>, Vec<_>) = changes.effects.into_iter().partition(is_first);
+    for effect in first {
+        perform(context, effect).await?;
     }
     for (key, value) in changes.values {
         match value {
@@ -424,25 +414,32 @@ async fn carry_out(
         }
     }
     for effect in later {
-        match effect {
-            ObjectEffect::Index(_) | ObjectEffect::Host(..) => {}
-            ObjectEffect::HostSoon(host, call) => {
-                let call = written(&VersionedCall::new(call))?;
-                let target = RequestTarget::object(HOST, host, CHANGE);
-                context.request::<_, Vec<u8>>(target, call).send();
-            }
-            ObjectEffect::RunSoon(run, call) => {
-                let call = written(&VersionedCall::new([call]))?;
-                let target = RequestTarget::object(RUN, run, CHANGE);
-                context.request::<_, Vec<u8>>(target, call).send();
-            }
-            ObjectEffect::OwnRunAfter(call, time) => {
-                let call = written(&VersionedCall::new([call]))?;
-                let target = RequestTarget::object(RUN, context.key(), CHANGE);
-                context.request::<_, Vec<u8>>(target, call).send_after(time);
-            }
-            ObjectEffect::Wake(awakeable, news) => context.resolve_awakeable(&awakeable, news),
+        perform(context, effect).await?;
+    }
+    Ok(())
+}
+
+async fn perform(context: &ObjectContext<'_>, effect: ObjectEffect) -> Result<(), TerminalError> {
+    let of_run = |run: &str, call| {
+        let target = RequestTarget::object(RUN, run, CHANGE);
+        Ok::<_, TerminalError>(context.request::<_, Vec<u8>>(target, versioned([call])?))
+    };
+    let of_host = |host: String, call| {
+        let target = RequestTarget::object(HOST, host, CHANGE);
+        Ok::<_, TerminalError>(context.request::<_, Vec<u8>>(target, versioned(call)?))
+    };
+    match effect {
+        ObjectEffect::Index(call) => {
+            let target = RequestTarget::object(INDEX, ALL, CHANGE);
+            context.request::<_, Vec<u8>>(target, versioned(call)?).call().await.map(drop)?;
         }
+        ObjectEffect::Host(host, call) => of_host(host, call)?.call().await.map(drop)?,
+        ObjectEffect::HostSoon(host, call) => drop(of_host(host, call)?.send()),
+        ObjectEffect::RunSoon(run, call) => drop(of_run(&run, call)?.send()),
+        ObjectEffect::OwnRunAfter(call, time) => {
+            drop(of_run(context.key(), call)?.send_after(time));
+        }
+        ObjectEffect::Wake(awakeable, news) => context.resolve_awakeable(&awakeable, news),
     }
     Ok(())
 }
@@ -452,7 +449,7 @@ pub(super) async fn changed_fact(
     context: &ObjectContext<'_>,
     change: FactChangeCall,
 ) -> Result<RunAnswer, TerminalError> {
-    let calls = written(&VersionedCall::new([RunCall::AppendFact { change }]))?;
+    let calls = versioned([RunCall::AppendFact { change }])?;
     let target = RequestTarget::object(RUN, FACTS, CHANGE);
     let answers: Vec<u8> = context.request::<_, Vec<u8>>(target, calls).call().await?;
     let answers: Vec<RunAnswer> =
@@ -460,15 +457,19 @@ pub(super) async fn changed_fact(
     answers.into_iter().next().ok_or_else(|| damaged("the facts gave no answer".to_owned()))
 }
 
-/// Waits until an awakeable is resolved or the time is over; returns the number of the last news.
-pub(super) async fn woken(
+/// Waits until an awakeable is resolved or the time is over; returns the number of the last news. `watch` is the call
+/// that notes the awakeable.
+pub(super) async fn woken<C: Serialize>(
     context: &SharedObjectContext<'_>,
-    (service, watch): (&str, impl FnOnce(String) -> Result<Vec<u8>, TerminalError>),
-    (seen, longest): (u64, Duration),
+    service: &str,
+    watch: impl FnOnce(String) -> C,
+    seen: u64,
+    longest_ms: u64,
 ) -> Result<u64, TerminalError> {
     let (id, awakeable) = context.awakeable::<u64>();
     let target = RequestTarget::object(service, context.key(), CHANGE);
-    context.request::<_, Vec<u8>>(target, watch(id)?).send();
+    context.request::<_, Vec<u8>>(target, versioned(watch(id))?).send();
+    let longest = Duration::from_millis(longest_ms.min(LONGEST_WAIT_MS));
     restate_sdk::select! {
         news = awakeable => news,
         slept = context.sleep(longest) => slept.map(|()| seen)
@@ -478,21 +479,21 @@ pub(super) async fn woken(
 // The names of the objects and of their handlers.
 
 /// The object of a run, by its id.
-pub(in crate::restate) const RUN: &str = "RaymondRun";
+pub(crate) const RUN: &str = "RaymondRun";
 /// The object of a host, by its name.
-pub(in crate::restate) const HOST: &str = "RaymondHost";
+pub(crate) const HOST: &str = "RaymondHost";
 /// The index of runs and hosts.
-pub(in crate::restate) const INDEX: &str = "RaymondIndex";
+pub(crate) const INDEX: &str = "RaymondIndex";
 /// A content or a piece of one, by its checksum.
-pub(in crate::restate) const CONTENT: &str = "RaymondContent";
+pub(crate) const CONTENT: &str = "RaymondContent";
 /// The key of the run object that is the log of the changes of facts. It is not a valid run id.
-pub(in crate::restate) const FACTS: &str = "~facts";
+pub(crate) const FACTS: &str = "~facts";
 /// The key of the index, of which there is one.
-pub(in crate::restate) const ALL: &str = "all";
+pub(crate) const ALL: &str = "all";
 
 /// The handler for calls that change an object, one after the other.
-pub(in crate::restate) const CHANGE: &str = "change";
+pub(crate) const CHANGE: &str = "change";
 /// The handler for questions.
-pub(in crate::restate) const LOOK: &str = "look";
+pub(crate) const LOOK: &str = "look";
 /// The handler for those who wait.
-pub(in crate::restate) const WAIT: &str = "wait";
+pub(crate) const WAIT: &str = "wait";

@@ -3,15 +3,14 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use raymond_model::host::{HostEpoch, HostName};
+
 use super::run;
 use super::run_calls::{
-    ActingHost, CarriedReply, CarriedRequest, FactChangeCall, LeasedDeed, RequestFate, RunAnswer,
-    RunCall, RunLook, RunTopic, SenderNumber,
+    CarriedRequest, FactChangeCall, LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic, SenderNumber,
 };
-use super::state::decided;
-use crate::restate::objects::state::ObjectEffect;
-use crate::restate::objects::state::{FACTS, HostCall};
-use crate::restate::objects::state::{IndexCall, IndexedRun};
+use super::state::{FACTS, HostCall, IndexCall, IndexedRun, ObjectEffect, decided};
+use crate::shared_log::{HostClaim, HostReply, Withdrawal};
 
 mod answers;
 mod hosts;
@@ -95,8 +94,8 @@ fn number(number: u64) -> SenderNumber {
     SenderNumber { sender: "here".to_owned(), number }
 }
 
-fn by(epoch: u64) -> ActingHost {
-    ActingHost { host: "h".to_owned(), epoch }
+fn by(epoch: u64) -> HostClaim {
+    HostClaim { host: HostName::parse("h").expect("a name"), epoch: HostEpoch(epoch) }
 }
 
 fn begin(key: &str) -> RunCall {
@@ -104,7 +103,7 @@ fn begin(key: &str) -> RunCall {
 }
 
 fn reply(key: &str) -> RunCall {
-    let replies = vec![CarriedReply { key: key.to_owned(), body: format!("done {key}") }];
+    let replies = vec![HostReply { key: key.to_owned(), body: format!("done {key}") }];
     RunCall::Reply { by: by(1), replies }
 }
 

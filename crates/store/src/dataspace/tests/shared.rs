@@ -4,13 +4,15 @@ use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use raymond_model::log_line::LogLine;
+
 use super::{Place, step};
 use crate::Error;
 use crate::dataspace::journal::FactJournal;
 use crate::dataspace::{Dataspace, DataspaceStep};
 use crate::layout::RunsRoot;
 use crate::proof::ProofKey;
-use crate::shared_copy::{NumberedChange, SharedFacts};
+use crate::shared_copy::SharedFacts;
 
 /// A log of changes in memory.
 #[derive(Debug, Default)]
@@ -39,11 +41,11 @@ impl SharedFacts for MemoryLog {
         "memory".to_owned()
     }
 
-    fn changes(&self, after: u64, limit: usize) -> Result<Vec<NumberedChange>, Error> {
+    fn changes(&self, after: u64, limit: usize) -> Result<Vec<LogLine>, Error> {
         self.reach()?;
         let texts = self.texts.lock().expect("texts");
         let numbered = texts.iter().zip(1..).filter(|(_, number)| *number > after);
-        let change = |(text, number): (&String, u64)| NumberedChange { number, text: text.clone() };
+        let change = |(text, seq): (&String, u64)| LogLine { seq, text: text.clone() };
         Ok(numbered.map(change).take(limit).collect())
     }
 

@@ -105,7 +105,7 @@ fn request_whose_reply_was_received_is_not_begun_again() {
     receive(&mut run, 2, 500);
     assert_eq!(open(&mut run, 2, late(3, false, "there")), 0, "its lease has received it");
     let fate = run.deed(2, LeasedDeed::Withdraw { key: key(3) });
-    assert_eq!(fate, RunAnswer::Fate(RequestFate::Answered));
+    assert_eq!(fate, RunAnswer::Fate(Withdrawal::Answered));
     assert_eq!(run.call(&begin(&key(3))), RunAnswer::Begun(vec![true]), "the note is made again");
 }
 

@@ -47,7 +47,7 @@ fn epoch(epoch: u64, oldest_valid: u64) -> HostObjectAnswer {
 }
 
 #[test]
-fn runs_of_a_host_are_told_which_of_its_epochs_are_over() {
+fn runs_of_a_host_are_notified_which_of_its_epochs_are_over() {
     let mut values = BTreeMap::new();
     let mut call =
         |call: &HostCall| decided(&mut values, |state| host::decide("h", call, 5, state));

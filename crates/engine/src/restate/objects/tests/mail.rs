@@ -8,19 +8,19 @@ fn request_that_was_withdrawn_is_begun_only_if_a_later_supervisor_sends_it() {
     run.deed(1, send("r/a"));
     let fate =
         |run: &mut TestRun, epoch| run.deed(epoch, LeasedDeed::Withdraw { key: "r/a".to_owned() });
-    assert_eq!(fate(&mut run, 1), RunAnswer::Fate(RequestFate::NotBegun));
+    assert_eq!(fate(&mut run, 1), RunAnswer::Fate(Withdrawal::NotBegun));
     run.deed(1, send("r/a"));
     assert_eq!(run.call(&begin("r/a")), RunAnswer::Begun(vec![false]));
     run.run_out_and_claim();
     run.deed(2, send("r/a"));
     assert_eq!(run.call(&begin("r/a")), RunAnswer::Begun(vec![true]));
-    assert_eq!(fate(&mut run, 2), RunAnswer::Fate(RequestFate::Begun));
+    assert_eq!(fate(&mut run, 2), RunAnswer::Fate(Withdrawal::Begun));
     run.call(&reply("r/a"));
-    assert_eq!(fate(&mut run, 2), RunAnswer::Fate(RequestFate::Answered));
+    assert_eq!(fate(&mut run, 2), RunAnswer::Fate(Withdrawal::Answered));
 }
 
 #[test]
-fn hosts_are_told_of_a_run_once_and_of_mail_after_they_have_received_all() {
+fn hosts_are_notified_of_a_run_once_and_of_mail_after_they_have_received_all() {
     let mut run = TestRun::begun();
     run.deed(1, send("r/a"));
     run.deed(1, send("r/a"));
@@ -72,7 +72,7 @@ fn sending_that_comes_late_finds_its_key_taken() {
         assert_eq!(run.call(&begin("r/a")), RunAnswer::Begun(vec![false]));
     }
     let fate = run.deed(1, LeasedDeed::Withdraw { key: "r/a".to_owned() });
-    assert_eq!(fate, RunAnswer::Fate(RequestFate::Begun), "it was");
+    assert_eq!(fate, RunAnswer::Fate(Withdrawal::Begun), "it was");
     run.deed(1, sending("r/b", 5, false));
     assert_eq!(
         run.call(&begin("r/b")),
@@ -139,7 +139,7 @@ fn bodies_are_kept_in_batches_as_long_as_one_of_them_is_needed() {
     let RunAnswer::Requests(all) = all else { panic!("{all:?}") };
     assert!(all.iter().zip(0..200).all(|(one, at)| one.body == format!("do {at}")));
     assert_eq!(all.len(), 200);
-    let answer = |at: usize| CarriedReply { key: format!("r/{at}"), body: format!("done {at}") };
+    let answer = |at: usize| HostReply { key: format!("r/{at}"), body: format!("done {at}") };
     run.call(&RunCall::Reply { by: by(1), replies: (0..127).map(answer).collect() });
     assert_eq!(bodies(&run), 3, "one of the first batch is open");
     run.call(&RunCall::Reply { by: by(1), replies: vec![answer(127)] });

@@ -50,7 +50,7 @@ fn begin_many(run: &mut TestRun, keys: &[String]) -> Vec<bool> {
 
 pub(super) fn reply_many(run: &mut TestRun, keys: &[String]) {
     let replies =
-        keys.iter().map(|key| CarriedReply { key: key.clone(), body: format!("done {key}") });
+        keys.iter().map(|key| HostReply { key: key.clone(), body: format!("done {key}") });
     run.call(&RunCall::Reply { by: by(1), replies: replies.collect() });
 }
 
@@ -106,7 +106,7 @@ fn requests_in_lists_are_sent_begun_and_answered_once() {
     assert_eq!(given(&mut run, &[], false), Vec::<String>::new(), "it has them");
     assert!(begin_many(&mut run, &all[..100]).iter().all(|&may| may), "the note is made again");
     let fate = run.deed(2, LeasedDeed::Withdraw { key: key(7) });
-    assert_eq!(fate, RunAnswer::Fate(RequestFate::Begun));
+    assert_eq!(fate, RunAnswer::Fate(Withdrawal::Begun));
     reply_many(&mut run, &all[..250]);
     reply_many(&mut run, &all[200..300]);
     let replies = run.deed(2, LeasedDeed::Replies { received: Vec::new(), limit: usize::MAX });
@@ -206,8 +206,7 @@ fn calls_that_come_together_decide_as_if_each_came_alone() {
     let mut alone = begun_many(300);
     let given = calls(&mut alone);
     let mut together = begun_many(300);
-    let replies =
-        (0..10).map(|at| CarriedReply { key: key(at), body: format!("done {}", key(at)) });
+    let replies = (0..10).map(|at| HostReply { key: key(at), body: format!("done {}", key(at)) });
     let all = [
         RunCall::Reply { by: by(1), replies: replies.collect() },
         RunCall::Begin { by: by(1), keys: keys(0, 20) },

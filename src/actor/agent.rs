@@ -35,7 +35,7 @@ use crate::domain::turn::{
     FailureCause, TurnCost, TurnFailure, TurnId, TurnOutcome, TurnReply, note_on_changes,
 };
 use crate::domain::worktree_snapshot::{SnapshotOutcome, WorktreeSnapshot};
-use crate::fault::point;
+use crate::fault::FaultPoint;
 use crate::language::fork_plan::{self, ForkDirectories, ForkPlan};
 use crate::language::prompt::judgement::JudgedReply;
 use crate::language::prompt::step::{
@@ -515,7 +515,7 @@ async fn snapshot_of(
         }
         LookupOutcome::Ended => return None,
     };
-    point("snapshot.after");
+    FaultPoint::SnapshotAfter.reach();
     Some(Box::new(WorktreeSnapshot { tree, outcome }))
 }
 
@@ -565,9 +565,9 @@ impl AgentActor {
             rules: rules.clone(),
         };
         let planning = async move {
-            point("fork.before");
+            FaultPoint::ForkBefore.reach();
             let groups = planner.groups(&taken).await;
-            point("fork.after");
+            FaultPoint::ForkAfter.reach();
             (groups, taken)
         };
         let handle = ctx.spawn(planning.into_actor(self).map(move |(groups, taken), this, _| {

@@ -13,7 +13,7 @@ use tokio::task::spawn_local;
 use crate::domain::activity::{ActivityOutcome, ActivityResult, BodyCommand, CommandId};
 use crate::domain::id::AgentId;
 use crate::domain::operation::OperationResult;
-use crate::fault::point;
+use crate::fault::FaultPoint;
 
 /// The commands that run, and those that have ended and are still named.
 #[derive(Debug)]
@@ -57,10 +57,10 @@ impl CommandTasks {
             self.tasks.borrow_mut().insert(key.clone(), CommandTask { stop, outcome: None });
             let own = Rc::clone(self);
             spawn_local(async move {
-                point("operation.before");
+                FaultPoint::OperationBefore.reach();
                 // A panic in a command is the failure of this command alone.
                 let ended = spawn_local(work).await;
-                point("operation.after");
+                FaultPoint::OperationAfter.reach();
                 let failed =
                     |why: tokio::task::JoinError| ActivityOutcome::Done(Err(why.to_string()));
                 own.end(&key, ended.unwrap_or_else(failed));

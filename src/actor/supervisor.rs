@@ -44,7 +44,7 @@ use crate::domain::session::KeptSession;
 use crate::domain::settings::{OnBudget, Settings};
 use crate::domain::turn::{TurnId, TurnThrottle};
 use crate::domain::worktree_snapshot::WorktreeSnapshot;
-use crate::fault::point;
+use crate::fault::FaultPoint;
 use crate::store;
 use crate::store::log::WriteOutcome;
 use crate::store::run_store::LockedRun;
@@ -229,7 +229,7 @@ impl Supervisor {
         let mut snapshot = snapshot.filter(|new| {
             self.run.worktrees.get(&new.tree).is_none_or(|known| *known != new.outcome)
         });
-        point("commit.before");
+        FaultPoint::CommitBefore.reach();
         let at = now();
         let mut records = Vec::with_capacity(events.len());
         let mut due_effects = Vec::with_capacity(events.len());
@@ -267,7 +267,7 @@ impl Supervisor {
 
     /// Performs the effects of a durable record, and tells the observers.
     fn committed(&mut self, pending: PendingRecord, ctx: &mut Ctx<Self>) {
-        point("adopt.before");
+        FaultPoint::AdoptBefore.reach();
         let PendingRecord { record, effects, agent, total_cost } = pending;
         if let Some(view) = &agent {
             self.context.registry.show(view.clone());
@@ -282,12 +282,12 @@ impl Supervisor {
         }
         self.queued_effects.remove(&effects);
         for effect in effects {
-            point("effect.before");
+            FaultPoint::EffectBefore.reach();
             self.perform(effect, ctx);
-            point("effect.after");
+            FaultPoint::EffectAfter.reach();
         }
         let published = Published { record: Arc::new(record), agent, total_cost, missed: 0 };
-        point("publish.before");
+        FaultPoint::PublishBefore.reach();
         let mut missing = None;
         for observer in &mut self.observers {
             if observer.tell(&published) {

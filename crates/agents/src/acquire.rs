@@ -27,7 +27,7 @@ use raymond_model::turn::{FailureCause, TurnFailure, TurnInput};
 use raymond_model::turn_options::TurnOptions;
 use raymond_model::usage::ProcessSpending;
 use raymond_model::widening::effective_permission;
-use raymond_store::fault::point;
+use raymond_store::fault::FaultPoint;
 
 type StopReceiver = watch::Receiver<StopLevel>;
 
@@ -102,7 +102,7 @@ impl ClaudeRunner {
             self.retire(worker);
             return Err(unwritable(&path, &error));
         }
-        point("passage.noted");
+        FaultPoint::PassageNoted.reach();
         let timeouts =
             WriteTimeouts { longest: first_output_timeout(input), ..write_timeouts(input) };
         let (tasks, spent) = (worker.background.left_running(), turn_offset.spent);
@@ -122,7 +122,7 @@ impl ClaudeRunner {
         worker.options = ProcessOptions { model, turn: input.options.clone() };
         let line = message::prompt(&turn_offset.message, &input.prompt, stream.traces.runs_command);
         let is_written = worker.write(&line, stop, timeouts).await;
-        point("passage.asked");
+        FaultPoint::PassageAsked.reach();
         if !is_written && worker.process.has_ended() {
             worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
             forget(files)?;
@@ -163,10 +163,10 @@ impl ClaudeRunner {
             prompt: (!reads_messages).then_some(&lines),
         };
         let mut worker = self.launch(launch).await?;
-        point("spawn.after");
+        FaultPoint::SpawnAfter.reach();
         if reads_messages {
             worker.write(&lines, stop, write_timeouts(input)).await;
-            point("spawn.asked");
+            FaultPoint::SpawnAsked.reach();
         }
         let stream = answer_to(id, worker.spent.clone(), BackgroundTasks::default(), input);
         Ok(WorkerTurn { worker, stream, took_over: false, attached: false })

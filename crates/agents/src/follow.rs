@@ -27,7 +27,7 @@ use crate::write_watch::WriteWatch;
 use raymond_model::approval::ApprovalVerdict;
 use raymond_model::id::{AgentId, MessageId};
 use raymond_model::supervision::TurnTimeouts;
-use raymond_store::fault::point;
+use raymond_store::fault::FaultPoint;
 
 /// The pause after new output, where the system does not report writes.
 const MIN_POLL_PAUSE: Duration = Duration::from_millis(2);
@@ -283,13 +283,13 @@ impl TurnNewsChannel<'_> {
             return;
         }
         let Some(line) = stream.approvals.answer_line(call, verdict) else { return };
-        point("approval.before");
+        FaultPoint::ApprovalBefore.reach();
         // A part of a line cannot be taken back, so the answer counts as sent. Then it is not known whether the call
         // runs.
         stream.approvals.answered(call);
         stream.approvals.has_given_rules |= matches!(verdict, ApprovalVerdict::AllowAlways { .. });
         self.write(&line).await;
-        point("approval.told");
+        FaultPoint::ApprovalTold.reach();
     }
 
     /// Sends a message to the process. If the process has not read it by the end of its turn, it stays for the next
@@ -299,12 +299,12 @@ impl TurnNewsChannel<'_> {
         if self.stdin.is_none() || line.len() > MAX_MESSAGE_LINE {
             return;
         }
-        point("message.before");
+        FaultPoint::MessageBefore.reach();
         stream.messages.sent(id.clone());
         if !self.write(&line).await {
             stream.messages.not_sent(&id);
         }
-        point("message.sent");
+        FaultPoint::MessageSent.reach();
     }
 
     /// Writes a line. Returns false if the process does not read it; then nothing more is written to it.

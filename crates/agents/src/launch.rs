@@ -26,7 +26,7 @@ use raymond_model::settings::ProcessOptions;
 use raymond_model::turn::{FailureCause, TurnFailure};
 use raymond_model::turn_options::{StartupMode, TurnOptions};
 use raymond_model::worktree_snapshot::WorkingDir;
-use raymond_store::fault::point;
+use raymond_store::fault::FaultPoint;
 use raymond_store::plain_file;
 use raymond_store::proof::StepProofs;
 
@@ -202,7 +202,7 @@ fn start_with(
     prompt: Option<&str>,
     (start, groups): (WorkerSpec, &Arc<RunGroups>),
 ) -> Result<(WorkerProcess, Option<ProcessCgroup>), LaunchError> {
-    point("spawn.before");
+    FaultPoint::SpawnBefore.reach();
     files.prove_start(proofs).map_err(|(path, error)| LaunchError::Files(path, error))?;
     let opened = files.create(prompt).map_err(|(path, error)| LaunchError::Files(path, error))?;
     let process = WorkerProcess::start(start, opened).map_err(LaunchError::Process)?;

@@ -13,7 +13,7 @@ use raymond_model::time::{Timestamp, format_duration};
 use raymond_model::turn::{FailureCause, SuspendedTurn, TurnFailure, TurnInput, TurnOutcome};
 use raymond_model::turn_options::BackgroundWork;
 use raymond_model::usage::ProcessSpending;
-use raymond_store::fault::point;
+use raymond_store::fault::FaultPoint;
 use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
@@ -180,7 +180,7 @@ impl ClaudeRunner {
         stop: &watch::Receiver<StopLevel>,
     ) -> TurnOutcome {
         let WorkerTurn { mut worker, mut stream, attached, .. } = turn;
-        point("rest.before");
+        FaultPoint::RestBefore.reach();
         if matches!(end, FollowEnd::Result) {
             stream.finish_answer();
             read_cost_of_tasks(&mut worker, &mut stream, stop).await;

@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use crate::stream::line::CompactedLengths;
-use raymond_store::fault::point;
+use raymond_store::fault::FaultPoint;
 use raymond_store::plain_file;
 
 /// Number of rounds in which lines that the child writes meanwhile are moved, too.
@@ -52,7 +52,7 @@ pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
     write_redo_record(&record, region, compacted.kept, |record| {
         region.scan(&file, read, |line| record.write_all(line)).map(drop)
     })?;
-    point("compact.noted");
+    FaultPoint::CompactNoted.reach();
     let kept = open_record(&record, from)?.ok_or(ErrorKind::InvalidData)?;
     move_to_front(&file, region, kept)?;
     std::fs::remove_file(record)?;
@@ -184,7 +184,7 @@ fn move_to_front(file: &File, region: TurnRegion, kept: KeptLines) -> Result<()>
     let TurnRegion { from, mut end } = region;
     let mut new_end = from + kept.length;
     kept.copy_to(file, from)?;
-    point("compact.moved");
+    FaultPoint::CompactMoved.reach();
     for _ in 0..MAX_ROUNDS {
         let length = file.metadata()?.len();
         if length <= end {

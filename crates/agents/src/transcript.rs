@@ -15,7 +15,7 @@ use super::write_watch::written_at;
 use crate::captured_output;
 use raymond_model::turn::TurnId;
 use raymond_model::turn::TurnOffset;
-use raymond_store::fault::point;
+use raymond_store::fault::FaultPoint;
 use raymond_store::plain_file;
 use raymond_store::proof::StepProofs;
 
@@ -334,7 +334,7 @@ impl StreamFollower {
         }
         self.note_time_of_result(stream);
         if grew {
-            point("stream.read");
+            FaultPoint::StreamRead.reach();
         }
         Ok(grew)
     }

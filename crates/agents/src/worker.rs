@@ -16,7 +16,7 @@ use raymond_model::id::{AgentId, SessionId};
 use raymond_model::settings::{ProcessOptions, ProcessSwitch};
 use raymond_model::turn_options::{ConfigSource, TurnOptions};
 use raymond_model::usage::ProcessSpending;
-use raymond_store::fault::point;
+use raymond_store::fault::FaultPoint;
 use serde_json::{Map, Value};
 use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
@@ -293,7 +293,7 @@ impl Worker {
         drop(self.stdin.take());
         self.process.end(stop, how).await;
         self.cut_back_stderr();
-        point("rest.group");
+        FaultPoint::RestGroup.reach();
         if let Some(group) = self.cgroup.take() {
             group.end(self.may_leave_others).await;
         }
@@ -302,7 +302,7 @@ impl Worker {
             subreaper::end_unclaimed(marker).await;
         }
         remove_configs(&self.configs);
-        point("rest.after");
+        FaultPoint::RestAfter.reach();
     }
 
     /// Gives up its slot, and with it the file that has its stderr.

@@ -4,83 +4,99 @@
 //! boundary of a step has a name. `RAYMOND_FAILPOINT=append.after:3` kills the process when `append.after` is
 //! reached for the third time. Failpoints exist only in a build with the feature `test-fakes`.
 
-/// The boundaries of a step, in the order in which a step comes to them.
-pub const POINTS: [&str; 49] = [
-    "spawn.before",
-    "spawn.after",
-    "spawn.asked",
-    "passage.noted",
-    "passage.asked",
-    "stream.read",
-    "message.before",
-    "message.sent",
-    "approval.before",
-    "approval.told",
-    "fork.before",
-    "fork.after",
-    "rest.before",
-    "rest.group",
-    "rest.after",
-    "compact.noted",
-    "compact.moved",
-    "commit.before",
-    "append.before",
-    "append.after",
-    "sync.after",
-    "adopt.before",
-    "effect.before",
-    "effect.after",
-    "publish.before",
-    "operation.before",
-    "operation.after",
-    "activity.before",
-    "activity.after",
-    "replace.before",
-    "replace.written",
-    "replace.after",
-    "inbox.before",
-    "dataspace.written",
-    "dataspace.noted",
-    "dataspace.applied",
-    "migrate.noted",
-    "migrate.aside",
-    "migrate.begun",
-    "migrate.removed",
-    "snapshot.made",
-    "snapshot.after",
-    "worktree.noted",
-    "worktree.added",
-    "worktree.unlocked",
-    "worktree.kept",
-    "worktree.going",
-    "worktree.removed",
-    "worktree.branch",
-];
+/// Declares the points with their names.
+macro_rules! fault_points {
+    ($($point:ident = $name:literal,)*) => {
+        /// A boundary of a step, in the order in which a step comes to them.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub enum FaultPoint {
+            $(#[doc = $name] $point,)*
+        }
 
-/// Marks a boundary. Kills the process if `RAYMOND_FAILPOINT` names it and its count is reached.
-#[cfg(any(test, feature = "test-fakes"))]
-pub fn point(name: &str) {
-    use std::sync::OnceLock;
-    use std::sync::atomic::{AtomicU64, Ordering};
-
-    static PLAN: OnceLock<Option<(String, AtomicU64)>> = OnceLock::new();
-    let plan = PLAN.get_or_init(|| {
-        let plan = std::env::var("RAYMOND_FAILPOINT").ok()?;
-        let (name, count) = plan.split_once(':')?;
-        Some((name.to_owned(), AtomicU64::new(count.parse().ok()?)))
-    });
-    if let Some((planned, left)) = plan
-        && planned == name
-        && left.fetch_sub(1, Ordering::SeqCst) == 1
-    {
-        let _ =
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
-    }
+        /// The names of all points.
+        pub const POINTS: [&str; [$($name),*].len()] = [$($name),*];
+    };
 }
 
-/// Marks a boundary. Does nothing in this build.
-#[cfg(not(any(test, feature = "test-fakes")))]
-pub fn point(_: &str) {}
+fault_points! {
+    SpawnBefore = "spawn.before",
+    SpawnAfter = "spawn.after",
+    SpawnAsked = "spawn.asked",
+    PassageNoted = "passage.noted",
+    PassageAsked = "passage.asked",
+    StreamRead = "stream.read",
+    MessageBefore = "message.before",
+    MessageSent = "message.sent",
+    ApprovalBefore = "approval.before",
+    ApprovalTold = "approval.told",
+    ForkBefore = "fork.before",
+    ForkAfter = "fork.after",
+    RestBefore = "rest.before",
+    RestGroup = "rest.group",
+    RestAfter = "rest.after",
+    CompactNoted = "compact.noted",
+    CompactMoved = "compact.moved",
+    CommitBefore = "commit.before",
+    AppendBefore = "append.before",
+    AppendAfter = "append.after",
+    SyncAfter = "sync.after",
+    AdoptBefore = "adopt.before",
+    EffectBefore = "effect.before",
+    EffectAfter = "effect.after",
+    PublishBefore = "publish.before",
+    OperationBefore = "operation.before",
+    OperationAfter = "operation.after",
+    ActivityBefore = "activity.before",
+    ActivityAfter = "activity.after",
+    ReplaceBefore = "replace.before",
+    ReplaceWritten = "replace.written",
+    ReplaceAfter = "replace.after",
+    InboxBefore = "inbox.before",
+    DataspaceWritten = "dataspace.written",
+    DataspaceNoted = "dataspace.noted",
+    DataspaceApplied = "dataspace.applied",
+    MigrateNoted = "migrate.noted",
+    MigrateAside = "migrate.aside",
+    MigrateBegun = "migrate.begun",
+    MigrateRemoved = "migrate.removed",
+    SnapshotMade = "snapshot.made",
+    SnapshotAfter = "snapshot.after",
+    WorktreeNoted = "worktree.noted",
+    WorktreeAdded = "worktree.added",
+    WorktreeUnlocked = "worktree.unlocked",
+    WorktreeKept = "worktree.kept",
+    WorktreeGoing = "worktree.going",
+    WorktreeRemoved = "worktree.removed",
+    WorktreeBranch = "worktree.branch",
+}
+
+impl FaultPoint {
+    /// Kills the process if `RAYMOND_FAILPOINT` names this boundary and its count is reached. Does nothing in a build
+    /// without the feature `test-fakes`.
+    pub fn reach(self) {
+        #[cfg(any(test, feature = "test-fakes"))]
+        self.die_if_planned();
+    }
+
+    #[cfg(any(test, feature = "test-fakes"))]
+    fn die_if_planned(self) {
+        use std::sync::OnceLock;
+        use std::sync::atomic::{AtomicU64, Ordering};
+
+        static PLAN: OnceLock<Option<(String, AtomicU64)>> = OnceLock::new();
+        let plan = PLAN.get_or_init(|| {
+            let plan = std::env::var("RAYMOND_FAILPOINT").ok()?;
+            let (name, count) = plan.split_once(':')?;
+            Some((name.to_owned(), AtomicU64::new(count.parse().ok()?)))
+        });
+        if let Some((planned, left)) = plan
+            && planned == POINTS[self as usize]
+            && left.fetch_sub(1, Ordering::SeqCst) == 1
+        {
+            die();
+        }
+    }
+}
 
 /// The variable with the number of a record after which this process dies, as by `kill -9`. `raymond test --kill-sweep`
 /// sets it for the runs of cases.
@@ -93,9 +109,13 @@ pub fn recorded(seq: u64) {
     static LAST: LazyLock<Option<u64>> =
         LazyLock::new(|| std::env::var(STOP_AFTER).ok()?.parse().ok());
     if LAST.is_some_and(|last| seq >= last) {
-        let _ =
-            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+        die();
     }
+}
+
+/// Kills this process, as by `kill -9`.
+fn die() {
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
 }
 
 /// Returns the path of the system's memory table. A test of scarcity names its own table in

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use raymond_model::log_line::LogLine;
 
-use crate::fault::{point, recorded};
+use crate::fault::{FaultPoint, recorded};
 use crate::{Error, files, plain_file};
 
 /// Lines that are appended together.
@@ -104,13 +104,13 @@ pub struct LogFile<M> {
 
 impl<M: JournalStorage> RunLog for LogFile<M> {
     fn append(&mut self, batch: &LineBatch) -> Result<(), Error> {
-        point("append.before");
+        FaultPoint::AppendBefore.reach();
         let lines = batch.text.as_bytes();
         self.medium.append(lines).map_err(Error::io("append to", &self.journal))?;
-        point("append.after");
+        FaultPoint::AppendAfter.reach();
         self.medium.sync().map_err(Error::io("sync", &self.journal))?;
         self.acknowledged.add(lines.len());
-        point("sync.after");
+        FaultPoint::SyncAfter.reach();
         Ok(())
     }
 }

@@ -16,7 +16,7 @@ use rustix::fs::OFlags;
 use rustix::fs::{FallocateFlags, fallocate};
 use rustix::io::Errno;
 
-use crate::fault::point;
+use crate::fault::FaultPoint;
 
 /// The mode of a file that only its owner can read.
 const PRIVATE: u32 = 0o600;
@@ -303,13 +303,13 @@ impl<'a> FileReplacement<'a> {
             move |error| ReplaceError { doing, path, error }
         };
         let remove_draft = |_: &ReplaceError| drop(std::fs::remove_file(&self.draft));
-        point("replace.before");
+        FaultPoint::ReplaceBefore.reach();
         self.write_draft(fill).map_err(failed("write", &self.draft)).inspect_err(remove_draft)?;
-        point("replace.written");
+        FaultPoint::ReplaceWritten.reach();
         std::fs::rename(&self.draft, self.path)
             .map_err(failed("replace", self.path))
             .inspect_err(remove_draft)?;
-        point("replace.after");
+        FaultPoint::ReplaceAfter.reach();
         let Some(directory) = self.path.parent().filter(|_| self.is_durable) else {
             return Ok(());
         };

@@ -12,7 +12,7 @@ use crate::actor::observer::{ActivityDone, PerformActivity};
 use crate::domain::activity::{Activity, ActivityOutcome};
 use crate::domain::operation::RecoveryClass;
 use crate::domain::turn::FailureCause;
-use crate::fault::point;
+use crate::fault::FaultPoint;
 
 impl Handler<PerformActivity> for AgentActor {
     type Result = ();
@@ -32,7 +32,7 @@ impl Handler<PerformActivity> for AgentActor {
         let performing = async move {
             let (before, after) = failpoints(&activity).unzip();
             if let Some(before) = before {
-                point(before);
+                before.reach();
             }
             let changes_files = changes_files(&activity);
             let is_exchanged = performer.exchanges_work();
@@ -48,7 +48,7 @@ impl Handler<PerformActivity> for AgentActor {
                 .perform(step.clone(), working_dir, activity, may_have_begun)
                 .await;
             if let Some(after) = after {
-                point(after);
+                after.reach();
             }
             let snapshot = match tree.filter(|_| changes_files) {
                 Some(tree) => snapshot_of(performer, home, tree, step).await,
@@ -74,14 +74,14 @@ impl Handler<PerformActivity> for AgentActor {
 }
 
 /// Returns the failpoints before and after an activity; what only reads has none.
-fn failpoints(activity: &Activity) -> Option<(&'static str, &'static str)> {
+fn failpoints(activity: &Activity) -> Option<(FaultPoint, FaultPoint)> {
     match activity {
         Activity::Operation(operation) => (operation.class() != RecoveryClass::Read)
-            .then_some(("operation.before", "operation.after")),
-        Activity::Command(_) => Some(("operation.before", "operation.after")),
+            .then_some((FaultPoint::OperationBefore, FaultPoint::OperationAfter)),
+        Activity::Command(_) => Some((FaultPoint::OperationBefore, FaultPoint::OperationAfter)),
         // Each of the commands has its own.
         Activity::Commands(_) => None,
-        _ => Some(("activity.before", "activity.after")),
+        _ => Some((FaultPoint::ActivityBefore, FaultPoint::ActivityAfter)),
     }
 }
 

@@ -16,7 +16,7 @@ use crate::domain::retry::RetrySelection;
 use crate::domain::run::{PauseReason, Run, RunStatus};
 use crate::domain::settings::Settings;
 use crate::domain::time::format_duration;
-use crate::fault::point;
+use crate::fault::FaultPoint;
 use crate::store;
 use crate::store::inbox;
 
@@ -102,7 +102,7 @@ impl Supervisor {
 
     /// Removes a command from the inbox once it is in the journal.
     pub(super) fn command_is_safe(&mut self, name: &str) {
-        point("inbox.before");
+        FaultPoint::InboxBefore.reach();
         if let Err(error) = inbox::remove(&self.store.dir().inbox(), name) {
             tracing::warn!("{error}");
         }

@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize};
 
 use super::fact::{QueuedFact, UNPROVEN};
 use super::{Dataspace, damaged, fact};
-use crate::fault::point;
+use crate::fault::FaultPoint;
 use crate::proof::ProofKey;
 use crate::record::{FORMAT, RecordError};
 use crate::{Error, files, plain_file, record};
@@ -318,7 +318,7 @@ impl FactWriter<'_> {
     pub(super) fn append(&self, change: &NamedChange) -> Result<(), Error> {
         let last = self.space.advanced()?.state.last;
         self.write(&[(last.saturating_add(1), change)], true)?;
-        point("dataspace.applied");
+        FaultPoint::DataspaceApplied.reach();
         Ok(())
     }
 
@@ -335,9 +335,9 @@ impl FactWriter<'_> {
             if !durable {
                 return Ok(());
             }
-            point("dataspace.written");
+            FaultPoint::DataspaceWritten.reach();
             file.sync_data()?;
-            point("dataspace.noted");
+            FaultPoint::DataspaceNoted.reach();
             Ok(())
         });
         written.map_err(Error::io("append to", &path))?;

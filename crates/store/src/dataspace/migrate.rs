@@ -24,7 +24,7 @@ use super::journal::{
     FactJournal, FactState, IdempotencyKey, IgnoredLine, LoggedChange, NamedChange,
 };
 use super::{Dataspace, copied, damaged, entries, is_absent};
-use crate::fault::point;
+use crate::fault::FaultPoint;
 use crate::{Error, files, plain_file};
 use raymond_model::json_mistake::placed_mistake;
 
@@ -136,16 +136,16 @@ impl Dataspace {
             return Ok(());
         }
         self.note_engine(&self.engine()?.unwrap_or_default())?;
-        point("migrate.noted");
+        FaultPoint::MigrateNoted.reach();
         if kind(&journal)?.is_some_and(|found| found.is_dir()) {
             let aside = journal.with_file_name(format!("facts.{}", copied::unique()));
             std::fs::rename(&journal, &aside).map_err(Error::io("rename", &journal))?;
             files::sync_dir(&self.path)?;
-            point("migrate.aside");
+            FaultPoint::MigrateAside.reach();
         }
         if kind(&journal)?.is_none() {
             self.begin(&self.old_state()?.0, &[])?;
-            point("migrate.begun");
+            FaultPoint::MigrateBegun.reach();
         }
         for folder in self.old_folders(&STEP_FOLDERS)? {
             let is_step = STEP_FOLDERS.iter().any(|name| folder.ends_with(name));
@@ -157,7 +157,7 @@ impl Dataspace {
             for warning in unread {
                 tracing::warn!("{warning}");
             }
-            point("migrate.removed");
+            FaultPoint::MigrateRemoved.reach();
         }
         files::replace(&self.path_of_log(), FENCE)
     }

@@ -10,7 +10,7 @@ use raymond_agents::child::orphans;
 use raymond_agents::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use raymond_model::id::AgentId;
 use raymond_model::worktree::{RemovalRefusal, branch, check_removable, fetched_snapshot_ref};
-use raymond_store::fault::point;
+use raymond_store::fault::FaultPoint;
 
 use super::restore::index_files;
 use super::{KeptCommit, WorktreeInspection, WorktreeInspector, WorktreeKeeper, entry_of, lock};
@@ -91,7 +91,7 @@ impl WorktreeCreator<'_> {
             stage: WorktreeStage::Creating,
         };
         working_dirs.write_record(&record)?;
-        point("worktree.noted");
+        FaultPoint::WorktreeNoted.reach();
         self.add(&repository, record, "-b").await
     }
 
@@ -167,11 +167,11 @@ impl WorktreeCreator<'_> {
             return Err(why.into());
         }
         added?;
-        point("worktree.added");
+        FaultPoint::WorktreeAdded.reach();
         let made = blocking(git.shared, move |_| std::fs::create_dir_all(home)).await?;
         made.map_err(|error| error.to_string())?;
         at.text("worktree unlock", [&tree]).await?;
-        point("worktree.unlocked");
+        FaultPoint::WorktreeUnlocked.reach();
         Ok(self
             .working_dirs()
             .write_record(&WorktreeRecord { stage: WorktreeStage::Ready, ..record })?)
@@ -366,7 +366,7 @@ impl WorktreeRemover<'_> {
             Err(error) => return Err(error),
         };
         let gone = self.remove_branch(&inspector).await?;
-        point("worktree.branch");
+        FaultPoint::WorktreeBranch.reach();
         for file in index_files(&self.working_dirs().tree(&record.agent)) {
             // Without its worktree the index of the snapshots is of no use, and harmless.
             let _ = std::fs::remove_file(file);
@@ -387,13 +387,13 @@ impl WorktreeRemover<'_> {
         };
         let is_alone = inspection.is_alone;
         let kept = WorktreeKeeper { git: self.git, record, head, is_alone }.keep().await?;
-        point("worktree.kept");
+        FaultPoint::WorktreeKept.reach();
         let (commit, found_by) = (kept.commit.clone(), kept.found_by.clone());
         self.working_dirs().write_record(&WorktreeRecord {
             stage: WorktreeStage::Removing { kept: commit, found_by },
             ..record.clone()
         })?;
-        point("worktree.going");
+        FaultPoint::WorktreeGoing.reach();
         let gone = self.remove_with_git(record, &kept).await;
         if let Err(OperationError::Failed(why)) = gone {
             self.restore(record, head).await?;
@@ -427,7 +427,7 @@ impl WorktreeRemover<'_> {
         };
         let git = git.set("status.showUntrackedFiles=normal");
         git.text("worktree remove", [&tree]).await?;
-        point("worktree.removed");
+        FaultPoint::WorktreeRemoved.reach();
         Ok(())
     }
 

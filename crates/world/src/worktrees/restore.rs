@@ -10,7 +10,7 @@ use raymond_model::id::AgentId;
 use raymond_model::turn::TurnId;
 use raymond_model::worktree::{blocking_branches, branch, snapshot_ref, snapshot_refs};
 use raymond_model::worktree_snapshot::{ChangedFiles, SnapshotCommit, SnapshotOutcome};
-use raymond_store::fault::point;
+use raymond_store::fault::FaultPoint;
 use tokio::sync::watch;
 
 use super::{as_raymond, entry_of};
@@ -341,7 +341,7 @@ impl Snapshotter<'_> {
         let words = [&*tree, "-m", &message, "-p", &head].into_iter();
         let words = words.chain(last.iter().flat_map(|last| ["-p", &last.commit]));
         let commit = git.text("commit-tree", words).await?;
-        point("snapshot.made");
+        FaultPoint::SnapshotMade.reach();
         let none = "0".repeat(commit.len());
         let before = last.as_ref().map_or(&none, |last| &last.commit);
         git.text("update-ref", [&name, &commit, before]).await?;

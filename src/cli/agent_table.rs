@@ -193,7 +193,7 @@ impl FoldSource for AgentTable<'_> {
             (_, Some(AgentStatus::Waiting(reason))) if reason.is_for_person() => {
                 Some(OUTSTANDING[0].0)
             }
-            (TreeMember::Ended(agent), _) if has_failed(agent) => Some(OUTSTANDING[1].0),
+            (TreeMember::Ended(agent), _) if agent.has_failed() => Some(OUTSTANDING[1].0),
             _ => None,
         }
     }
@@ -217,12 +217,7 @@ fn ending(agent: &FinishedAgent) -> String {
 
 /// Returns the rank of an ended agent in a row's counts. Live agents come before it, urgent ones first.
 fn ending_rank(agent: &FinishedAgent) -> u8 {
-    if has_failed(agent) { 3 } else { 4 }
-}
-
-/// Returns whether an agent has failed; an agent that was only no longer needed has not.
-fn has_failed(agent: &FinishedAgent) -> bool {
-    matches!(agent.ending, AgentEnding::Error(_)) && agent.cause != Some(FailureCause::Unneeded)
+    if agent.has_failed() { 3 } else { 4 }
 }
 
 /// Returns the rank and the status of a live agent, as one of several.

@@ -287,11 +287,11 @@ impl RecordedTurn {
 
     /// Returns whether it is not replayed: it was retried, or tells of the machine or the account that it ran on.
     pub fn is_left_out(&self) -> bool {
-        let is_of_the_machine = match &self.outcome {
-            RecordedEnding::Failed { cause, .. } => !self.ended_agent && is_of_the_machine(*cause),
-            RecordedEnding::Replied { .. } | RecordedEnding::Cut => false,
-        };
-        self.retried || is_of_the_machine
+        let is_of_environment = matches!(
+            &self.outcome,
+            RecordedEnding::Failed { cause, .. } if !self.ended_agent && cause.is_of_environment()
+        );
+        self.retried || is_of_environment
     }
 }
 
@@ -301,23 +301,6 @@ pub fn place(folder: Option<&Folder>, state: &StateName) -> String {
         Some(folder) => format!("{folder}/{state}"),
         None => state.to_string(),
     }
-}
-
-/// Returns whether a failure tells of the machine or the account, and not of the turn.
-pub fn is_of_the_machine(cause: FailureCause) -> bool {
-    matches!(
-        cause,
-        FailureCause::Throttle
-            | FailureCause::Network
-            | FailureCause::UsageLimit
-            | FailureCause::Panic
-            | FailureCause::Interrupted
-            | FailureCause::Lost
-            | FailureCause::Storage
-            | FailureCause::Authentication
-            | FailureCause::Account
-            | FailureCause::Unavailable
-    )
 }
 
 // The failures that a scripted reply can stand for, as a real turn would report them.

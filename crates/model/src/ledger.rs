@@ -158,13 +158,9 @@ impl LedgerLine {
             ChargeKind::Late => (true, true, false),
             ChargeKind::Nothing => (false, false, false),
         };
-        let silent = match charge.on {
-            ChargeKind::Failed(cause) => charge.cost.amount == Usd::ZERO && may_have_cost(cause),
-            ChargeKind::Answer | ChargeKind::Nothing | ChargeKind::Rejected | ChargeKind::Late => {
-                false
-            }
-        };
-        let unreported_turns = charge.cost.estimated || silent;
+        let is_hidden = charge.cost.amount == Usd::ZERO
+            && matches!(charge.on, ChargeKind::Failed(cause) if cause.may_hide_cost());
+        let unreported_turns = charge.cost.estimated || is_hidden;
         let estimated = if charge.cost.estimated { charge.cost.amount } else { Usd::ZERO };
         Self {
             turns: has_run.into(),
@@ -205,33 +201,9 @@ impl LedgerLine {
 /// turn or after it.
 fn has_run(cause: FailureCause, charge: &LedgerCharge<'_>) -> bool {
     match cause {
-        FailureCause::Workflow
-        | FailureCause::Restarts
-        | FailureCause::Budget
-        | FailureCause::Storage
-        | FailureCause::Unavailable
-        | FailureCause::Ending
-        | FailureCause::Join
-        | FailureCause::Uncertain => false,
         FailureCause::Stopped => charge.cost.amount > Usd::ZERO || !charge.cost.usage.is_empty(),
-        _ => true,
+        _ => !cause.is_without_turn(),
     }
-}
-
-/// Returns whether a turn that reported no cost may have had one, because its process ended or died before
-/// its result. A turn that continues after a failure of the runtime itself reports its cost later.
-fn may_have_cost(cause: FailureCause) -> bool {
-    matches!(
-        cause,
-        FailureCause::Crash
-            | FailureCause::Timeout
-            | FailureCause::Stall
-            | FailureCause::Interrupted
-            | FailureCause::Lost
-            | FailureCause::Unneeded
-            | FailureCause::Unapproved
-            | FailureCause::Output
-    )
 }
 
 #[cfg(test)]

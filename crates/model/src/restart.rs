@@ -18,7 +18,7 @@ use serde::Serialize;
 use super::agent::Agent;
 use super::id::StateName;
 use super::money::Usd;
-use super::run::{AgentEnding, FinishedAgent, PauseReason, Run};
+use super::run::{FinishedAgent, PauseReason, Run};
 use super::settings::OnLimit;
 use super::supervision::{OnExhausted, RestartPolicy, SupervisionPolicy};
 use super::time::{Timestamp, format_duration};
@@ -286,7 +286,7 @@ impl AgentFailures {
     pub fn of(run: &Run) -> Self {
         let mut counts: BTreeMap<(Option<StateName>, String), FailureGroup> = BTreeMap::new();
         let mut failures = Self { ended: run.finished.len(), ..Self::default() };
-        for agent in run.finished.iter().filter(|agent| has_failed(agent)) {
+        for agent in run.finished.iter().filter(|agent| agent.has_failed()) {
             failures.failed += 1;
             failures.kept += usize::from(agent.parent_notified);
             let state = agent.shown_failed_in().or_else(|| agent.began());
@@ -363,15 +363,12 @@ impl fmt::Display for AgentFailures {
 /// Returns whether a run whose failures are kept has failed all the same: it is strict, and has lost something, because
 /// a tool was refused or an agent failed.
 pub fn fails_strictly(run: &Run) -> bool {
-    run.settings.strict && (!run.refused_tools.is_empty() || run.finished.iter().any(has_failed))
+    run.settings.strict
+        && (!run.refused_tools.is_empty() || run.finished.iter().any(FinishedAgent::has_failed))
 }
 
 fn word(cause: Option<FailureCause>) -> String {
     cause.map_or_else(|| "unknown cause".to_owned(), |cause| cause.to_string())
-}
-
-fn has_failed(agent: &FinishedAgent) -> bool {
-    matches!(agent.ending, AgentEnding::Error(_)) && agent.cause != Some(FailureCause::Unneeded)
 }
 
 #[cfg(test)]
@@ -382,6 +379,7 @@ mod failures_tests {
     use super::*;
     use crate::id::AgentId;
     use crate::money::Usd;
+    use crate::run::AgentEnding;
     use crate::tests::scene::{Scene, state};
 
     /// Returns a run whose agents began in BEGIN.md and have ended: the state of each then, its cause and whether a

@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 use serde::{Serialize, Serializer};
 
 use crate::agent::Agent;
-use crate::cassette::{FilePatch, RecordedChange, TextEdit, is_of_the_machine};
+use crate::cassette::{FilePatch, RecordedChange, TextEdit};
 use crate::event::{
     Event, GraphAdvanced, LanguageAdvanced, NextAction, ProgramProgress, ProgramStatus, Record,
 };
@@ -586,7 +586,7 @@ fn aspects(event: &Event, folder: Option<&Folder>) -> Option<MomentAspects> {
         Event::TurnRejected(rejected) => {
             at(&rejected.state).with(TraceAspect::Refusal, &*rejected.violation)
         }
-        Event::TurnFailed(failed) if !is_of_the_machine(failed.cause) => {
+        Event::TurnFailed(failed) if !failed.cause.is_of_environment() => {
             let text = format!("{}: {}", failed.cause, failed.message);
             at(&failed.state).with(TraceAspect::Failure, text)
         }

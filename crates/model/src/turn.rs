@@ -345,6 +345,51 @@ impl FailureCause {
     pub fn is_of_machine(self) -> bool {
         matches!(self, Self::Storage | Self::Authentication | Self::Account | Self::Unavailable)
     }
+
+    /// Returns whether it tells of the machine, the account or the network, and not of the turn.
+    pub fn is_of_environment(self) -> bool {
+        self.is_of_machine()
+            || matches!(
+                self,
+                Self::Throttle
+                    | Self::Network
+                    | Self::UsageLimit
+                    | Self::Panic
+                    | Self::Interrupted
+                    | Self::Lost
+            )
+    }
+
+    /// Returns whether an agent fails with it before or after its turns, and not in one.
+    pub fn is_without_turn(self) -> bool {
+        matches!(
+            self,
+            Self::Workflow
+                | Self::Restarts
+                | Self::Budget
+                | Self::Storage
+                | Self::Unavailable
+                | Self::Ending
+                | Self::Join
+                | Self::Uncertain
+        )
+    }
+
+    /// Returns whether a turn that reported no cost may have had one, because its process ended or died before its
+    /// result. A turn that continues after a failure of the runtime itself reports its cost later.
+    pub fn may_hide_cost(self) -> bool {
+        matches!(
+            self,
+            Self::Crash
+                | Self::Timeout
+                | Self::Stall
+                | Self::Interrupted
+                | Self::Lost
+                | Self::Unneeded
+                | Self::Unapproved
+                | Self::Output
+        )
+    }
 }
 
 // The cost of a turn: one type for all events that end one.

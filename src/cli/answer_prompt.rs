@@ -179,17 +179,6 @@ impl AnswerPrompt {
                 self.open.clear();
                 None
             }
-            event @ (Event::QuestionAnswered(_)
-            | Event::QuestionTimedOut(_)
-            | Event::AgentFailed(_)
-            | Event::StepFinished(_)
-            | Event::GraphAdvanced(_)
-            | Event::ProgramAdvanced(_)
-            | Event::LanguageAdvanced(_)
-            | Event::TurnRejected(_)
-            | Event::TurnFailed(_)
-            | Event::TransitionProposed(_)
-            | Event::RoleResponded(_)) => event.agent(),
             Event::ApprovalAnswered(answered) => {
                 let name = PendingApproval::name_of(answered.number);
                 self.open.retain(|one| one.approval.is_none() || one.question.node != name);
@@ -204,6 +193,8 @@ impl AnswerPrompt {
                 });
                 None
             }
+            Event::QuestionAnswered(_) | Event::QuestionTimedOut(_) => record.event.agent(),
+            event if event.cost().is_some() || event.advance().is_some() => event.agent(),
             _ => None,
         };
         if let Some(over) = over {

@@ -13,8 +13,7 @@ use crate::domain::event::{Event, Record};
 use crate::domain::id::RunId;
 use crate::domain::ledger::{ChargeKind, cost_of};
 use crate::domain::tool_call::{ToolCall, folded, printable_json, printable_line};
-use crate::plugin::console::tone;
-use crate::plugin::sentence::{moment, sentence, shown_texts};
+use crate::plugin::sentence::{moment, sentence};
 use crate::plugin::styled::{StyledLine, TextTone};
 use crate::process::turn_transcript::TurnTranscript;
 use crate::store::engine_note::EngineNote;
@@ -111,14 +110,14 @@ fn text(line: &str, args: &LogArgs, steps: &Path) -> Result<Option<String>, Reco
         return Ok(Some(json_line(&RecordWithCalls { record: &record, tool_calls })));
     }
     let texts: Vec<String> =
-        shown_texts(&record.event).iter().map(|text| text.replace('\n', " ")).collect();
+        record.event.facets().shown.iter().map(|text| text.replace('\n', " ")).collect();
     let texts = texts.iter().fold(String::new(), |all, text| all + "; shows: " + text);
     let tools = match folded(&tool_calls) {
         tools if tools.is_empty() => tools,
         tools => format!("  tools: {}", printable_line(&tools)),
     };
     let line = StyledLine::of(TextTone::Faint, &moment(record.at))
-        .with(tone(&record.event), &format!("  {}{texts}", sentence(&record)))
+        .with(record.event.facets().tone, &format!("  {}{texts}", sentence(&record)))
         .with(TextTone::Faint, &tools);
     let line = output::fitted(&line.painted(console::colors_enabled()));
     Ok(Some(line.trim_end().to_owned()))

@@ -30,7 +30,7 @@ use crate::domain::turn::{ScriptTexts, TurnId, TurnTexts};
 use crate::domain::usage::ModelUse;
 use crate::domain::views::{AgentDetail, AgentEndingView, StepRow, TurnRow};
 use crate::plugin::sentence::{date, sentence_without_refusals};
-use crate::plugin::styled::{StyledLine, TextTone};
+use crate::plugin::styled::{StyledLine, TextTone, paint};
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
 use crate::runtime;
 use crate::runtime::branch::missing;
@@ -136,7 +136,7 @@ fn painted(text: &str, colours: bool) -> String {
     };
     let lines = printable(text);
     let lines = lines.lines().enumerate();
-    lines.map(|(number, line)| tone((number, line)).paint(line, colours) + "\n").collect()
+    lines.map(|(number, line)| paint(tone((number, line)), line, colours) + "\n").collect()
 }
 
 impl AgentDetails<'_> {

@@ -10,18 +10,17 @@ use console::Term;
 
 use super::fan_out::{FAMILY_FOLD_SIZE, FanOutRates, FanOuts};
 use super::screen::{RunHeadline, RunPicture, WindowStatus, progress_line};
-use super::sentence::{sentence, shown_texts, waiting};
+use super::sentence::{sentence, waiting};
 use super::styled::{StyledLine, TextTone};
 use super::terminal::Terminal;
 use crate::actor::context::{now, wall_clock_now};
 use crate::actor::observer::{FinishPublishing, Published};
 use crate::actor::registry::{AgentRegistry, AgentView, FanOutKey};
 use crate::domain::approval::PendingApproval;
-use crate::domain::event::{Event, TurnFailed};
+use crate::domain::event::{Event, EventProminence, TurnFailed};
 use crate::domain::run::{Run, RunStatus};
 use crate::domain::time::Timestamp;
 use crate::domain::tool_call::printable_block;
-use crate::domain::transition::TagName;
 use crate::domain::turn::FailureCause;
 
 /// The redraw interval of the live view, and of the check for progress elsewhere.
@@ -37,7 +36,7 @@ pub struct ConsolePlugin {
     verbosity: Verbosity,
     headline: RunHeadline,
     choice: LineChoice,
-    told: ToldProgress,
+    reported: ReportedProgress,
     fan_outs: FanOuts,
     rates: FanOutRates,
     /// The number of agents at the last count.
@@ -73,7 +72,7 @@ impl ConsolePlugin {
             verbosity,
             headline,
             choice,
-            told: ToldProgress::default(),
+            reported: ReportedProgress::default(),
             fan_outs: FanOuts::default(),
             rates: FanOutRates::default(),
             counted: 0,
@@ -107,7 +106,7 @@ impl ConsolePlugin {
             self.show_window_status();
         } else if self.registry.total() > FAMILY_FOLD_SIZE {
             self.count_agents();
-            self.tell_progress();
+            self.report_progress();
         }
         self.next_drawing = begin + begin.elapsed() * PAUSE_FACTOR;
     }
@@ -122,11 +121,11 @@ impl ConsolePlugin {
     }
 
     /// Prints a line on each fan-out that has made progress, unless something else shows it.
-    fn tell_progress(&mut self) {
+    fn report_progress(&mut self) {
         if self.terminal.is_live() || self.verbosity != Verbosity::Normal {
             return;
         }
-        for key in self.told.due(&self.fan_outs, now()) {
+        for key in self.reported.update(&self.fan_outs, now()) {
             if let Some(progress) = self.fan_outs.0.get(&key) {
                 self.terminal.styled(progress_line(&key, progress, &self.rates, now()));
             }
@@ -134,7 +133,7 @@ impl ConsolePlugin {
     }
 
     /// Prints the line of a record, if it is worth one.
-    fn tell(&mut self, published: &Published) {
+    fn print(&mut self, published: &Published) {
         let event = &published.record.event;
         // New agents are counted at once, so that none of many has a line.
         let counted = self.counted;
@@ -145,7 +144,7 @@ impl ConsolePlugin {
         let many = fan_out.filter(|key| self.fan_outs.is_large(key));
         let verdict = self.choice.judge(event, many.as_ref());
         if verdict == LineVerdict::Shown {
-            self.terminal.styled(StyledLine::of(tone(event), &sentence(&published.record)));
+            self.terminal.styled(StyledLine::of(event.facets().tone, &sentence(&published.record)));
             if let Event::ApprovalAsked(asked) = event
                 && asked.grant.is_none()
             {
@@ -197,9 +196,9 @@ impl Handler<Published> for ConsolePlugin {
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         self.follow(&published);
-        self.tell(&published);
+        self.print(&published);
         if self.verbosity != Verbosity::Quiet {
-            for text in shown_texts(&published.record.event) {
+            for text in published.record.event.facets().shown {
                 self.terminal.line(&printable_block(text));
             }
         }
@@ -218,7 +217,7 @@ impl Handler<FinishPublishing> for ConsolePlugin {
     fn handle(&mut self, _: FinishPublishing, _: &mut Self::Context) {
         if self.registry.total() > FAMILY_FOLD_SIZE {
             self.count_agents();
-            self.tell_progress();
+            self.report_progress();
         }
         self.terminal.clear();
     }
@@ -277,10 +276,15 @@ impl LineChoice {
     /// Returns whether a record is worth a line; `many` is the fan-out of its agent, if that has many.
     pub fn judge(&mut self, event: &Event, many: Option<&FanOutKey>) -> LineVerdict {
         let repeats = self.repeats_absence(event) && self.verbosity != Verbosity::Verbose;
-        let is_shown = match self.verbosity {
-            Verbosity::Quiet => is_urgent(event),
-            Verbosity::Normal => is_shown(event, many.is_some()),
-            Verbosity::Verbose => is_shown(event, false),
+        let is_shown = match event.facets().prominence {
+            EventProminence::Urgent => true,
+            EventProminence::Notable => self.verbosity != Verbosity::Quiet,
+            EventProminence::Progress => match self.verbosity {
+                Verbosity::Quiet => false,
+                Verbosity::Normal => many.is_none(),
+                Verbosity::Verbose => true,
+            },
+            EventProminence::Unseen => false,
         };
         match many.filter(|_| self.verbosity != Verbosity::Verbose) {
             _ if !is_shown || repeats => LineVerdict::Hidden,
@@ -313,100 +317,33 @@ impl LineChoice {
     }
 }
 
-/// Returns whether a record needs attention.
-fn is_urgent(event: &Event) -> bool {
-    matches!(event, Event::AgentFailed(_) | Event::AgentParked(_) | Event::LimitReached { .. })
-}
-
-/// Returns whether a record is worth a line. The progress of a fan-out shows its steps; a pause and its reason are
-/// printed at the end of the run.
-fn is_shown(event: &Event, are_steps_shown: bool) -> bool {
-    match event {
-        Event::RunStarted(_)
-        | Event::RunResumed { .. }
-        | Event::AgentsRetried { .. }
-        | Event::RunBranched(_)
-        | Event::TurnRejected(_)
-        | Event::AgentFailed(_)
-        | Event::AgentParked(_)
-        | Event::TurnHeld(_)
-        | Event::QuestionAnswered(_)
-        | Event::QuestionTimedOut(_)
-        | Event::ApprovalAnswered(_)
-        | Event::LimitReached { .. } => true,
-        Event::ApprovalAsked(event) => event.grant.is_none() || !are_steps_shown,
-        Event::ProgramLogged(event) => event.warning || !are_steps_shown,
-        Event::TurnFailed(event) => !matches!(
-            event.cause,
-            FailureCause::Authentication
-                | FailureCause::Account
-                | FailureCause::Unavailable
-                | FailureCause::Storage
-                | FailureCause::UsageLimit
-        ),
-        Event::StepFinished(step) => !are_steps_shown || step.overruled.is_some(),
-        Event::AgentsPlaced { lost } => !lost.is_empty(),
-        Event::ProgramDefined(_) | Event::RunPaused { .. } | Event::CostCounted { .. } => false,
-        _ => !are_steps_shown,
-    }
-}
-
-/// Returns the tone of the sentence about an event.
-pub fn tone(event: &Event) -> TextTone {
-    match event {
-        Event::AgentFailed(_) => TextTone::Bad,
-        Event::AgentParked(_)
-        | Event::TurnFailed(_)
-        | Event::TurnRejected(_)
-        | Event::TurnHeld(_)
-        | Event::QuestionTimedOut(_)
-        | Event::ApprovalAsked(_)
-        | Event::RunPaused { .. }
-        | Event::LimitReached { .. } => TextTone::Warning,
-        Event::ProgramLogged(event) if event.warning => TextTone::Warning,
-        Event::StepFinished(step) if step.overruled.is_some() => TextTone::Warning,
-        Event::StepFinished(step) if step.transition.tag() == TagName::Result => TextTone::Good,
-        Event::RunStarted(_)
-        | Event::RunResumed { .. }
-        | Event::RunBranched(_)
-        | Event::AgentsRetried { .. }
-        | Event::AgentsPlaced { .. } => TextTone::Strong,
-        Event::CommandReceived { .. }
-        | Event::MessagesTaken { .. }
-        | Event::CostCounted { .. }
-        | Event::FactsSeen { .. } => TextTone::Faint,
-        _ => TextTone::Plain,
-    }
-}
-
 /// The progress of the fan-outs that has been reported.
 #[derive(Debug, Default)]
-pub struct ToldProgress(BTreeMap<FanOutKey, ToldFanOut>);
+struct ReportedProgress(BTreeMap<FanOutKey, ReportedFanOut>);
 
 #[derive(Debug, Clone, Copy)]
-struct ToldFanOut {
+struct ReportedFanOut {
     ended: usize,
     tenth: usize,
     at: Timestamp,
 }
 
-impl ToldProgress {
+impl ReportedProgress {
     /// Returns the large fan-outs whose progress should be reported now, and notes it as reported.
-    pub fn due(&mut self, fan_outs: &FanOuts, now: Timestamp) -> Vec<FanOutKey> {
-        let mut due = Vec::new();
+    fn update(&mut self, fan_outs: &FanOuts, now: Timestamp) -> Vec<FanOutKey> {
+        let mut to_report = Vec::new();
         for (key, progress) in fan_outs.large() {
-            let present =
-                ToldFanOut { ended: progress.ended.ended, tenth: progress.percent() / 10, at: now };
-            let is_due = self.0.get(key).is_none_or(|told| {
-                present.tenth > told.tenth
-                    || (present.ended > told.ended && now.since(told.at) >= PROGRESS_INTERVAL_MS)
+            let (ended, tenth) = (progress.ended.ended, progress.percent() / 10);
+            let has_news = self.0.get(key).is_none_or(|reported| {
+                tenth > reported.tenth
+                    || (ended > reported.ended && now.since(reported.at) >= PROGRESS_INTERVAL_MS)
             });
-            if is_due {
-                self.0.insert(key.clone(), present);
-                due.push(key.clone());
+            if has_news {
+                self.0.insert(key.clone(), ReportedFanOut { ended, tenth, at: now });
+                to_report.push(key.clone());
             }
         }
-        due
+        to_report
     }
 }
 
@@ -461,11 +398,11 @@ mod line_choice_tests {
     }
 
     #[test]
-    fn progress_is_told_at_each_tenth_and_after_half_a_minute() {
-        let mut told = ToldProgress::default();
+    fn progress_is_reported_at_each_tenth_and_after_half_a_minute() {
+        let mut reported = ReportedProgress::default();
         let mut is_due = |ended: usize, seconds: u64| {
             let (views, tallies) = crowd(4, 196 - u32::try_from(ended).expect("few"), ended);
-            !told.due(&FanOuts::of(&views, tallies), Timestamp(seconds * 1000)).is_empty()
+            !reported.update(&FanOuts::of(&views, tallies), Timestamp(seconds * 1000)).is_empty()
         };
         let table = [
             (0, 0, true),
@@ -482,7 +419,9 @@ mod line_choice_tests {
         }
         let (views, tallies) = crowd(4, 4, 2);
         assert!(
-            ToldProgress::default().due(&FanOuts::of(&views, tallies), Timestamp(0)).is_empty()
+            ReportedProgress::default()
+                .update(&FanOuts::of(&views, tallies), Timestamp(0))
+                .is_empty()
         );
     }
 }

@@ -10,8 +10,8 @@ use crate::domain::agent::Agent;
 use crate::domain::agent_status::WaitReason;
 use crate::domain::approval::PendingApproval;
 use crate::domain::event::{
-    AgentHold, Event, GraphAdvanced, JoinBegun, JoinFinished, LanguageAdvanced, NextAction,
-    ProgramAdvanced, ProgramStatus, Record, RunCommand, StepFinished, TurnFailed,
+    AgentHold, Event, GraphAdvanced, JoinFinished, LanguageAdvanced, NextAction, ProgramAdvanced,
+    ProgramStatus, Record, RoleRequested, RoleResponded, RunCommand, StepFinished, TurnFailed,
 };
 use crate::domain::fact::{Fact, FactChange};
 use crate::domain::graph_execution::{RequestBody, RequestStatus};
@@ -65,13 +65,30 @@ fn event_sentence(record: &Record) -> String {
         Event::GraphAdvanced(event) => graph_advanced(event, folder),
         Event::ProgramAdvanced(event) => program_advanced(event, folder),
         Event::LanguageAdvanced(event) => language_advanced(event, folder),
-        Event::ProgramDefined(_)
-        | Event::ProgramStarted(_)
-        | Event::ProgramLogged(_)
-        | Event::RoleRequested(_)
-        | Event::RoleResponded(_)
-        | Event::RoleDelegated(_)
-        | Event::FactsSeen { .. } => program_sentence(record),
+        Event::ProgramDefined(event) => {
+            let file = event.file.shown_in(event.folder.as_ref());
+            format!("{file} defines {}", one_line(&event.name))
+        }
+        Event::ProgramStarted(event) => {
+            let label = one_line(&event.label);
+            format!("{}  {} begins as {label}", event.turn.agent, one_line(&event.name))
+        }
+        // A reason often ends with the remedy.
+        Event::ProgramLogged(event) if event.warning => {
+            format!("{}  warning: {}", event.turn.agent, printable_line(&event.text))
+        }
+        Event::ProgramLogged(event) => {
+            format!("{}  {}", event.turn.agent, one_line(&event.text))
+        }
+        Event::RoleRequested(event) => role_requested(event),
+        Event::RoleResponded(event) => role_responded(event, folder),
+        Event::RoleDelegated(event) => {
+            let (state, begins) = (shown(&event.state), event.spec.shown_state());
+            format!("{}  {state} starts an agent at {begins}", event.turn.agent)
+        }
+        Event::FactsSeen { changes } => {
+            format!("seen: {}", first_and_more(changes, MAX_LISTED, fact_change).join(", "))
+        }
         Event::QuestionAnswered(event) => format!(
             "{}  {}: answered {}{}",
             event.turn.agent,
@@ -85,10 +102,35 @@ fn event_sentence(record: &Record) -> String {
             shown(&event.enters),
             shown(&event.state)
         ),
-        Event::ApprovalAsked(_) | Event::ApprovalAnswered(_) | Event::TurnSuspended(_) => {
-            command_sentence(record)
+        Event::ApprovalAsked(event) => {
+            let call = flat(&event.request.summary(), MAX_CALL_BYTES);
+            let (agent, name) = (&event.turn.agent, PendingApproval::name_of(event.number));
+            match event.grant.map(PendingApproval::name_of) {
+                None => format!("{agent}  asks for approval of {call} ({name})"),
+                Some(grant) => format!("{agent}  runs {call}, as {grant} allows once"),
+            }
         }
-        Event::JoinBegun(_) | Event::JoinFinished(_) => joins(record),
+        Event::ApprovalAnswered(event) => format!(
+            "{}  {} ({}) {}{}",
+            event.turn.agent,
+            PendingApproval::name_of(event.number),
+            event.tool,
+            one_line(&event.verdict.phrase()),
+            event.by.as_ref().map(|by| format!(" by the plug-in {by}")).unwrap_or_default()
+        ),
+        Event::TurnSuspended(event) => format!(
+            "{}  {}: its process has ended; the turn continues after the approval  {}",
+            event.turn.agent,
+            shown(&event.state),
+            event.cost.amount
+        ),
+        Event::JoinBegun(event) => format!(
+            "{}  {}: waits for {}",
+            event.turn.agent,
+            shown(&event.state),
+            join_condition(&event.join)
+        ),
+        Event::JoinFinished(event) => join_finished(event, folder),
         Event::TurnHeld(event) => format!(
             "{}  {}: held by the plug-in {} until {}{}",
             event.turn.agent,
@@ -123,7 +165,7 @@ fn event_sentence(record: &Record) -> String {
         Event::AgentsPlaced { lost } => placed(&record.placed, lost),
         Event::RunPaused { pause } => format!("run paused: {pause}"),
         Event::RunResumed { settings } => format!("run resumed{}", answered(settings)),
-        Event::CommandReceived { command, .. } => given(command),
+        Event::CommandReceived { command, .. } => command_received(command),
         Event::MessagesTaken { turn, message: None } => {
             format!("{}  gets the message with its next prompt", turn.agent)
         }
@@ -158,14 +200,21 @@ pub fn waiting(until: Timestamp) -> String {
     )
 }
 
+/// The maximum length of a tool call in a sentence, in bytes.
+const MAX_CALL_BYTES: usize = 300;
+
 /// The most agents that a line names.
-const MAX_NAMED_AGENTS: usize = 8;
+const MAX_LISTED_AGENTS: usize = 8;
+
+/// The most facts, commands or nodes that a line names.
+const MAX_LISTED: usize = 4;
 
 /// Returns which agents are retried.
 fn retried(agents: &[RetriedAgent]) -> String {
-    let names = first_and_more(agents, MAX_NAMED_AGENTS, |retried| retried.agent.to_string());
+    let names =
+        first_and_more(agents, MAX_LISTED_AGENTS, |retried| retried.agent.to_string()).join(", ");
     let verb = if agents.len() == 1 { "continues" } else { "continue" };
-    format!("retried: {} {verb}", names.join(", "))
+    format!("retried: {names} {verb}")
 }
 
 /// Returns the words for the first of some things, and the number of the others as the last one.
@@ -206,18 +255,13 @@ fn failed(event: &TurnFailed, folder: Option<&Folder>) -> String {
         | FailureCause::Stall
         | FailureCause::Panic
         | FailureCause::Uncertain
-            if !event.counts =>
+            if event.counts =>
         {
-            ""
+            "; raymond retries it"
         }
-        FailureCause::Crash
-        | FailureCause::Timeout
-        | FailureCause::Stall
-        | FailureCause::Throttle
-        | FailureCause::Panic
-        | FailureCause::Poisoned
-        | FailureCause::Uncertain
-        | FailureCause::Lost => "; raymond retries it",
+        FailureCause::Throttle | FailureCause::Poisoned | FailureCause::Lost => {
+            "; raymond retries it"
+        }
         FailureCause::Network => "; raymond waits until the API can be reached",
         FailureCause::SessionLost => "; it starts over in a fresh session",
         _ => "",
@@ -247,33 +291,24 @@ fn step(event: &StepFinished, folder: Option<&Folder>) -> String {
         }
         Transition::Result { payload, .. } => one_line(payload),
     };
-    let took = event.cost.duration_ms;
-    let took = took.map_or(String::new(), |ms| format!("  {}", seconds(ms)));
+    let duration = event.cost.duration_ms;
+    let duration = duration.map_or(String::new(), |ms| format!("  {}", seconds(ms)));
     let overruled = event.overruled.as_ref().map_or(String::new(), |overruled| {
         let asked = overruled.asked.as_ref().map(|asked| one_line(&asked.to_string()));
         let asked = asked.unwrap_or_else(|| "the turn".to_owned());
         format!("; {} overruled {asked}{}", overruled.by, because(&overruled.reason))
     });
-    let unseen =
+    let unchecked =
         event.evaluator.as_ref().filter(|_| event.without_turn && event.overruled.is_none());
-    let unseen = unseen.map_or(String::new(), |evaluator| {
+    let unchecked = unchecked.map_or(String::new(), |evaluator| {
         format!("; {} did not check it, because no budget is left", shown(evaluator))
     });
     let cost = event.cost.amount;
-    format!("{agent}  {from} → {to} ({way})  {cost}{took}{overruled}{unseen}")
+    format!("{agent}  {from} → {to} ({way})  {cost}{duration}{overruled}{unchecked}")
 }
 
 fn because(reason: &str) -> String {
     if reason.is_empty() { String::new() } else { format!(": {}", one_line(reason)) }
-}
-
-/// Returns the texts that an event shows to people: those of a graph or a program, and those that a reply prints.
-pub fn shown_texts(event: &Event) -> &[String] {
-    match event {
-        Event::StepFinished(finished) => &finished.shown,
-        Event::TransitionProposed(proposed) => &proposed.shown,
-        other => other.advance().map_or(&[], |advance| advance.shown),
-    }
 }
 
 /// Returns the state of an agent after a step, as far as its transition tells; a return is known only to the run.
@@ -285,15 +320,15 @@ pub fn destination(transition: &Transition, folder: Option<&Folder>) -> Option<S
 }
 
 /// Returns the sentence about a command that a person gives to a run.
-fn given(command: &RunCommand) -> String {
+fn command_received(command: &RunCommand) -> String {
     match command {
         RunCommand::Stop => "asked to stop".to_owned(),
-        RunCommand::Answer(given) => {
-            format!("someone answers {}: {}", given.node, one_line(&given.text))
+        RunCommand::Answer(answer) => {
+            format!("someone answers {}: {}", answer.node, one_line(&answer.text))
         }
         RunCommand::Retry(_) => "asked to retry failed agents".to_owned(),
-        RunCommand::Tell(told) => {
-            format!("{}  someone sends a message: {}", told.agent, one_line(&told.text))
+        RunCommand::Tell(message) => {
+            format!("{}  someone sends a message: {}", message.agent, one_line(&message.text))
         }
         RunCommand::Hold(AgentHold { family, visit: None }) => format!("{family}  is held"),
         RunCommand::Hold(AgentHold { family, visit: Some(_) }) => {
@@ -314,44 +349,6 @@ fn given(command: &RunCommand) -> String {
     }
 }
 
-// The sentences about tool calls that need approval.
-
-/// The maximum length of a call in a sentence, in bytes.
-const MAX_CALL_BYTES: usize = 300;
-
-/// Returns the event of a record as a line; empty if it is about something else.
-fn command_sentence(record: &Record) -> String {
-    if let Event::ApprovalAsked(event) = &record.event {
-        let call = flat(&event.request.summary(), MAX_CALL_BYTES);
-        let (agent, name) = (&event.turn.agent, PendingApproval::name_of(event.number));
-        return match event.grant {
-            None => format!("{agent}  asks for approval of {call} ({name})"),
-            Some(grant) => {
-                format!("{agent}  runs {call}, as {} allows once", PendingApproval::name_of(grant))
-            }
-        };
-    }
-    if let Event::ApprovalAnswered(event) = &record.event {
-        let by = event.by.as_ref().map(|by| format!(" by the plug-in {by}")).unwrap_or_default();
-        return format!(
-            "{}  {} ({}) {}{by}",
-            event.turn.agent,
-            PendingApproval::name_of(event.number),
-            event.tool,
-            one_line(&event.verdict.phrase())
-        );
-    }
-    if let Event::TurnSuspended(event) = &record.event {
-        return format!(
-            "{}  {}: its process has ended; the turn continues after the approval  {}",
-            event.turn.agent,
-            event.state.shown_in(record.folder.as_ref()),
-            event.cost.amount
-        );
-    }
-    String::new()
-}
-
 // Forked agents, and the wait for them, as lines for people.
 
 /// Returns the agents that a step forks, as text.
@@ -369,20 +366,6 @@ fn forked_agents(event: &StepFinished, folder: Option<&Folder>) -> String {
         0 => format!("no new agent at {}: the list is empty", shown(first)),
         1 => format!("a new agent at {}", shown(first)),
         many => format!("{many} new agents at {}", states.join(", ")),
-    }
-}
-
-/// Returns the text of an agent that waits for its forked agents, or continues.
-fn joins(record: &Record) -> String {
-    let folder = record.folder.as_ref();
-    match &record.event {
-        Event::JoinBegun(begun) => {
-            let JoinBegun { turn, state, join } = &**begun;
-            let state = state.shown_in(folder);
-            format!("{}  {state}: waits for {}", turn.agent, join_condition(join))
-        }
-        Event::JoinFinished(joined) => join_finished(joined, folder),
-        _ => String::new(),
     }
 }
 
@@ -417,57 +400,25 @@ fn join_finished(joined: &JoinFinished, folder: Option<&Folder>) -> String {
 
 // The records of programs, a line each for people.
 
-fn program_sentence(record: &Record) -> String {
-    let folder = record.folder.as_ref();
-    match &record.event {
-        Event::ProgramDefined(event) => {
-            let file = event.file.shown_in(event.folder.as_ref());
-            format!("{file} defines {}", one_line(&event.name))
-        }
-        Event::ProgramStarted(event) => {
-            let label = one_line(&event.label);
-            format!("{}  {} begins as {label}", event.turn.agent, one_line(&event.name))
-        }
-        Event::ProgramLogged(event) => {
-            let agent = &event.turn.agent;
-            if event.warning {
-                // A reason often ends with the remedy.
-                format!("{agent}  warning: {}", printable_line(&event.text))
-            } else {
-                format!("{agent}  {}", one_line(&event.text))
-            }
-        }
-        Event::RoleRequested(event) => {
-            let asked = match &event.request.body {
-                RequestBody::Prompt(task) => one_line(&task.prompt),
-                RequestBody::Folder { folder, start, .. } => match folder {
-                    Some(folder) => format!("runs {folder}/{start}"),
-                    None => format!("runs {start}"),
-                },
-            };
-            let (agent, name) = (&event.turn.agent, one_line(&event.request.name));
-            format!("{agent}  asks {} ({name}): {asked}", one_line(&event.request.role))
-        }
-        Event::RoleResponded(event) => {
-            let said = match &event.response {
-                RequestStatus::Pending => String::new(),
-                RequestStatus::Answer(text) => one_line(text),
-                RequestStatus::Failed(why) => format!("failed: {}", one_line(why)),
-            };
-            let (agent, name) = (&event.turn.agent, one_line(&event.name));
-            let state = event.state.shown_in(folder);
-            format!("{agent}  {state} answers ({name}): {said}  {}", event.cost.amount)
-        }
-        Event::RoleDelegated(event) => {
-            let (state, begins) = (event.state.shown_in(folder), event.spec.shown_state());
-            format!("{}  {state} starts an agent at {begins}", event.turn.agent)
-        }
-        Event::FactsSeen { changes } => {
-            const MAX_SHOWN_FACTS: usize = 4;
-            format!("seen: {}", first_and_more(changes, MAX_SHOWN_FACTS, seen).join(", "))
-        }
-        _ => String::new(),
-    }
+fn role_requested(event: &RoleRequested) -> String {
+    let asked = match &event.request.body {
+        RequestBody::Prompt(task) => one_line(&task.prompt),
+        RequestBody::Folder { folder: Some(folder), start, .. } => format!("runs {folder}/{start}"),
+        RequestBody::Folder { folder: None, start, .. } => format!("runs {start}"),
+    };
+    let (agent, name) = (&event.turn.agent, one_line(&event.request.name));
+    format!("{agent}  asks {} ({name}): {asked}", one_line(&event.request.role))
+}
+
+fn role_responded(event: &RoleResponded, folder: Option<&Folder>) -> String {
+    let response = match &event.response {
+        RequestStatus::Pending => String::new(),
+        RequestStatus::Answer(text) => one_line(text),
+        RequestStatus::Failed(why) => format!("failed: {}", one_line(why)),
+    };
+    let (agent, name) = (&event.turn.agent, one_line(&event.name));
+    let state = event.state.shown_in(folder);
+    format!("{agent}  {state} answers ({name}): {response}  {}", event.cost.amount)
 }
 
 /// Returns the state that a program has reached, and what it waits for.
@@ -498,15 +449,13 @@ fn waits_for(awaiting: Option<&str>) -> String {
 
 /// Returns the commands of bodies that a step adds; `None` if all ran already and were reported before.
 fn commands(all: &[BodyCommand], step: u64) -> Option<String> {
-    const MAX_SHOWN_COMMANDS: usize = 4;
-    let new: Vec<&BodyCommand> = all.iter().filter(|one| one.id.step == step).collect();
-    let shown = first_and_more(&new, MAX_SHOWN_COMMANDS, |body| {
-        format!("`{}`", one_line(&body.command.command))
-    });
-    (!new.is_empty()).then(|| format!(": runs {}", shown.join(", ")))
+    let new: Vec<&BodyCommand> = all.iter().filter(|command| command.id.step == step).collect();
+    let text = |new: &&BodyCommand| format!("`{}`", one_line(&new.command.command));
+    (!new.is_empty())
+        .then(|| format!(": runs {}", first_and_more(&new, MAX_LISTED, text).join(", ")))
 }
 
-fn seen(change: &FactChange) -> String {
+fn fact_change(change: &FactChange) -> String {
     match change {
         FactChange::Asserted(Fact { label, key, value, .. }) => {
             let value =
@@ -600,11 +549,10 @@ pub fn waits_of_many(reason: &WaitReason) -> &'static str {
 
 /// Returns the executed nodes of a graph and the next action.
 fn graph_advanced(event: &GraphAdvanced, folder: Option<&Folder>) -> String {
-    const MAX_SHOWN_NODES: usize = 4;
     let agent = &event.turn.agent;
     let nodes: Vec<String> =
         event.visits.iter().map(|visit| format!("{} ({})", visit.node, visit.outcome)).collect();
-    let skipped = nodes.len().saturating_sub(MAX_SHOWN_NODES);
+    let skipped = nodes.len().saturating_sub(MAX_LISTED);
     let dots = if skipped > 0 { format!("{skipped} nodes … ") } else { String::new() };
     let way = nodes[skipped..].join(" → ");
     let arrow = if way.is_empty() { "" } else { " → " };
@@ -618,21 +566,24 @@ fn graph_advanced(event: &GraphAdvanced, folder: Option<&Folder>) -> String {
 /// host is given.
 fn placed(placed: &[PlacedAgent], lost: &[HostName]) -> String {
     let mut counts: BTreeMap<&HostName, usize> = BTreeMap::new();
-    for one in placed {
-        *counts.entry(&one.host).or_default() += 1;
+    for agent in placed {
+        *counts.entry(&agent.host).or_default() += 1;
     }
-    let given = |(host, count): (&HostName, &usize)| match count {
-        1 => format!("1 agent on {host}"),
-        count => format!("{count} agents on {host}"),
-    };
-    let given: Vec<String> = counts.iter().map(|(host, count)| given((host, count))).collect();
-    let given = if given.is_empty() { "no agent is placed".to_owned() } else { given.join(", ") };
+    let mut agents: Vec<String> = Vec::new();
+    for (host, count) in counts {
+        agents.push(match count {
+            1 => format!("1 agent on {host}"),
+            _ => format!("{count} agents on {host}"),
+        });
+    }
+    let agents =
+        if agents.is_empty() { "no agent is placed".to_owned() } else { agents.join(", ") };
     match lost {
-        [] => format!("placed: {given}"),
-        [host] => format!("host {host} was declared lost: {given}"),
+        [] => format!("placed: {agents}"),
+        [host] => format!("host {host} was declared lost: {agents}"),
         hosts => {
             let hosts: Vec<&str> = hosts.iter().map(HostName::as_str).collect();
-            format!("hosts {} were declared lost: {given}", hosts.join(", "))
+            format!("hosts {} were declared lost: {agents}", hosts.join(", "))
         }
     }
 }

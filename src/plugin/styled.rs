@@ -4,53 +4,31 @@ use std::io::{ErrorKind, Write};
 
 use actix::{Actor, Context, Handler};
 use console::{Alignment, Style, measure_text_width, pad_str, truncate_str};
-use schemars::JsonSchema;
-use serde::Serialize;
 
 use crate::actor::observer::{FinishPublishing, Published};
+pub use crate::domain::event::TextTone;
 use crate::domain::tool_call::{printable_json, printable_line};
 
 // Lines of printable text in several tones, cut or broken at the width of a terminal. Pure.
-
-/// The tone of a text.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum TextTone {
-    /// It needs attention.
-    Bad,
-    /// It may need attention.
-    Warning,
-    /// It makes progress.
-    Good,
-    /// It is neutral.
-    #[default]
-    Plain,
-    /// It is incidental.
-    Faint,
-    /// It stands for what follows.
-    Strong,
-}
 
 /// A line in several tones. What is in it is printable.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StyledLine(Vec<(TextTone, String)>);
 
-impl TextTone {
-    /// Returns a printable text in this tone, with or without colours.
-    pub fn paint(self, text: &str, colours: bool) -> String {
-        let style = match self {
-            Self::Bad => Style::new().red(),
-            Self::Warning => Style::new().yellow(),
-            Self::Good => Style::new().green(),
-            Self::Faint => Style::new().dim(),
-            Self::Strong => Style::new().bold(),
-            Self::Plain => return text.to_owned(),
-        };
-        if colours && !text.is_empty() {
-            style.force_styling(true).apply_to(text).to_string()
-        } else {
-            text.to_owned()
-        }
+/// Returns a printable text in a tone, with or without colours.
+pub fn paint(tone: TextTone, text: &str, colours: bool) -> String {
+    let style = match tone {
+        TextTone::Bad => Style::new().red(),
+        TextTone::Warning => Style::new().yellow(),
+        TextTone::Good => Style::new().green(),
+        TextTone::Faint => Style::new().dim(),
+        TextTone::Strong => Style::new().bold(),
+        TextTone::Plain => return text.to_owned(),
+    };
+    if colours && !text.is_empty() {
+        style.force_styling(true).apply_to(text).to_string()
+    } else {
+        text.to_owned()
     }
 }
 
@@ -85,7 +63,7 @@ impl StyledLine {
 
     /// Returns the text with its tones as codes of a terminal, or without them.
     pub fn painted(&self, colours: bool) -> String {
-        self.0.iter().map(|(tone, text)| tone.paint(text, colours)).collect()
+        self.0.iter().map(|(tone, text)| paint(*tone, text, colours)).collect()
     }
 
     /// Cuts the line at a width; a mark shows that something is missing.

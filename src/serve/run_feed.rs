@@ -17,8 +17,7 @@ use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::tool_call::beginning;
 use crate::domain::turn::TurnId;
-use crate::plugin::console::tone;
-use crate::plugin::sentence::{sentence, shown_texts};
+use crate::plugin::sentence::sentence;
 use crate::plugin::styled::TextTone;
 use crate::process::{tool_calls, turn_transcript};
 use crate::runtime::observing::run_watcher::RunWatcher;
@@ -212,14 +211,18 @@ pub struct PageLogLine {
 impl PageLogLine {
     /// Returns the line of a record.
     pub fn of(record: &Record) -> Self {
-        let shows = shown_texts(&record.event);
+        let facets = record.event.facets();
         Self {
             seq: record.seq,
             at: record.at,
-            tone: tone(&record.event),
+            tone: facets.tone,
             agent: record.event.agent().cloned(),
             text: beginning(sentence(record), MAX_LINE_BYTES),
-            shows: shows.iter().map(|text| beginning(text.clone(), MAX_LINE_BYTES)).collect(),
+            shows: facets
+                .shown
+                .iter()
+                .map(|text| beginning(text.clone(), MAX_LINE_BYTES))
+                .collect(),
         }
     }
 }

@@ -35,7 +35,7 @@ use crate::session::KeptSession;
 use crate::settings::{ForkGroup, Settings};
 use crate::time::Timestamp;
 use crate::transition::{OverruledTransition, Transition, Variables};
-use crate::turn::{TurnCost, TurnId};
+use crate::turn::{FailureCause, TurnCost, TurnId};
 use crate::worktree_snapshot::WorktreeSnapshot;
 
 mod advance;
@@ -441,6 +441,45 @@ pub struct EventFacets<'event> {
     pub cost: Option<&'event TurnCost>,
     /// The session that is opened.
     pub new_session: Option<&'event SessionId>,
+    /// The texts that it shows to people: those of a graph or a program, and those that a reply prints.
+    pub shown: &'event [String],
+    /// The tone of the sentence about it.
+    pub tone: TextTone,
+    /// How much people want to read of it.
+    pub prominence: EventProminence,
+}
+
+/// The tone of a text.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum TextTone {
+    /// It needs attention.
+    Bad,
+    /// It may need attention.
+    Warning,
+    /// It makes progress.
+    Good,
+    /// It is neutral.
+    #[default]
+    Plain,
+    /// It is incidental.
+    Faint,
+    /// It stands for what follows.
+    Strong,
+}
+
+/// How much people want to read of an event.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum EventProminence {
+    /// It needs attention.
+    Urgent,
+    /// It is worth a line in any case.
+    Notable,
+    /// It is one of many, unless nothing else shows the progress.
+    #[default]
+    Progress,
+    /// It is reported in another way, or not at all.
+    Unseen,
 }
 
 impl<'event> EventFacets<'event> {
@@ -466,39 +505,70 @@ impl<'event> EventFacets<'event> {
     fn costing(self, cost: &'event TurnCost) -> Self {
         Self { cost: Some(cost), ..self }
     }
+
+    fn showing(self, shown: &'event [String]) -> Self {
+        Self { shown, ..self }
+    }
+
+    fn noted(self, tone: TextTone, prominence: EventProminence) -> Self {
+        Self { tone, prominence, ..self }
+    }
 }
 
 impl Event {
     /// Returns the parts that this event has.
     pub fn facets(&self) -> EventFacets<'_> {
+        use EventProminence::{Notable, Progress, Unseen, Urgent};
+        use TextTone::{Bad, Faint, Good, Plain, Strong, Warning};
+
+        let run = EventFacets::default();
         match self {
             Self::StepFinished(event) => {
+                let (tone, prominence) = match event.transition {
+                    _ if event.overruled.is_some() => (Warning, Notable),
+                    Transition::Result { .. } => (Good, Progress),
+                    _ => (Plain, Progress),
+                };
                 EventFacets::ending(&event.turn, &event.state, &event.cost)
                     .opening(event.new_session.as_ref())
+                    .showing(&event.shown)
+                    .noted(tone, prominence)
             }
             Self::TransitionProposed(event) => {
                 EventFacets::ending(&event.turn, &event.state, &event.cost)
                     .opening(Some(&event.new_session))
+                    .showing(&event.shown)
             }
             Self::TurnRejected(event) => {
-                EventFacets::ending(&event.turn, &event.state, &event.cost)
+                EventFacets::ending(&event.turn, &event.state, &event.cost).noted(Warning, Notable)
             }
-            Self::TurnFailed(event) => EventFacets::ending(&event.turn, &event.state, &event.cost),
+            Self::TurnFailed(event) => {
+                // The run pauses, or waits for the limit, and that is reported.
+                let is_of_run =
+                    event.cause.is_of_machine() || event.cause == FailureCause::UsageLimit;
+                EventFacets::ending(&event.turn, &event.state, &event.cost)
+                    .noted(Warning, if is_of_run { Unseen } else { Notable })
+            }
             Self::TurnSuspended(event) => {
                 EventFacets::ending(&event.turn, &event.state, &event.cost)
             }
-            Self::AgentFailed(event) => EventFacets::ending(&event.turn, &event.state, &event.cost),
+            Self::AgentFailed(event) => {
+                EventFacets::ending(&event.turn, &event.state, &event.cost).noted(Bad, Urgent)
+            }
             Self::GraphAdvanced(event) => {
                 EventFacets::advancing(&event.turn, event.task.as_deref())
                     .opening(event.new_session.as_ref())
+                    .showing(&event.shown)
             }
             Self::ProgramAdvanced(event) => {
                 EventFacets::advancing(&event.turn, event.task.as_deref())
                     .opening(event.new_session.as_ref())
+                    .showing(&event.shown)
             }
             Self::LanguageAdvanced(event) => {
                 EventFacets::advancing(&event.turn, event.task.as_deref())
                     .opening(event.new_session.as_ref())
+                    .showing(&event.shown)
             }
             Self::RoleRequested(event) => {
                 EventFacets::about(&event.turn).opening(event.new_session.as_ref())
@@ -507,28 +577,40 @@ impl Event {
             Self::RoleDelegated(event) => {
                 EventFacets::about(&event.turn).opening(Some(&event.new_session))
             }
-            Self::CostCounted { turn, cost } => EventFacets::about(turn).costing(cost),
-            Self::QuestionAnswered(event) => EventFacets::about(&event.turn),
-            Self::QuestionTimedOut(event) => EventFacets::about(&event.turn),
-            Self::ApprovalAsked(event) => EventFacets::about(&event.turn),
-            Self::ApprovalAnswered(event) => EventFacets::about(&event.turn),
+            Self::CostCounted { turn, cost } => {
+                EventFacets::about(turn).costing(cost).noted(Faint, Unseen)
+            }
+            Self::QuestionAnswered(event) => EventFacets::about(&event.turn).noted(Plain, Notable),
+            Self::QuestionTimedOut(event) => {
+                EventFacets::about(&event.turn).noted(Warning, Notable)
+            }
+            Self::ApprovalAsked(event) => {
+                let prominence = if event.grant.is_none() { Notable } else { Progress };
+                EventFacets::about(&event.turn).noted(Warning, prominence)
+            }
+            Self::ApprovalAnswered(event) => EventFacets::about(&event.turn).noted(Plain, Notable),
             Self::ProgramStarted(event) => EventFacets::about(&event.turn),
+            Self::ProgramLogged(event) if event.warning => {
+                EventFacets::about(&event.turn).noted(Warning, Notable)
+            }
             Self::ProgramLogged(event) => EventFacets::about(&event.turn),
             Self::JoinBegun(event) => EventFacets::about(&event.turn),
             Self::JoinFinished(event) => EventFacets::about(&event.turn),
-            Self::TurnHeld(event) => EventFacets::about(&event.turn),
-            Self::AgentParked(event) => EventFacets::about(&event.turn),
-            Self::MessagesTaken { turn, .. } => EventFacets::about(turn),
+            Self::TurnHeld(event) => EventFacets::about(&event.turn).noted(Warning, Notable),
+            Self::AgentParked(event) => EventFacets::about(&event.turn).noted(Warning, Urgent),
+            Self::MessagesTaken { turn, .. } => EventFacets::about(turn).noted(Faint, Progress),
             Self::RunStarted(_)
-            | Self::ProgramDefined(_)
-            | Self::FactsSeen { .. }
-            | Self::LimitReached { .. }
-            | Self::RunPaused { .. }
             | Self::RunResumed { .. }
-            | Self::AgentsRetried { .. }
-            | Self::AgentsPlaced { .. }
             | Self::RunBranched(_)
-            | Self::CommandReceived { .. } => EventFacets::default(),
+            | Self::AgentsRetried { .. } => run.noted(Strong, Notable),
+            Self::AgentsPlaced { lost } => {
+                run.noted(Strong, if lost.is_empty() { Unseen } else { Notable })
+            }
+            Self::ProgramDefined(_) => run.noted(Plain, Unseen),
+            Self::FactsSeen { .. } | Self::CommandReceived { .. } => run.noted(Faint, Progress),
+            Self::LimitReached { .. } => run.noted(Warning, Urgent),
+            // The end of the run reports the reason.
+            Self::RunPaused { .. } => run.noted(Warning, Unseen),
         }
     }
 

@@ -10,8 +10,8 @@ use crate::domain::transition::TagName;
 use crate::domain::turn::TurnCost;
 use crate::domain::turn::TurnId;
 
-fn said(tag: TagName, attributes: &[(&str, &str)], body: &str) -> String {
-    said_with(tag, attributes, body, cost(ToolRefusals::default()))
+fn step_sentence(tag: TagName, attributes: &[(&str, &str)], body: &str) -> String {
+    step_sentence_with(tag, attributes, body, cost(ToolRefusals::default()))
 }
 
 fn cost(refused_tools: ToolRefusals) -> TurnCost {
@@ -23,7 +23,12 @@ fn cost(refused_tools: ToolRefusals) -> TurnCost {
     }
 }
 
-fn said_with(tag: TagName, attributes: &[(&str, &str)], body: &str, cost: TurnCost) -> String {
+fn step_sentence_with(
+    tag: TagName,
+    attributes: &[(&str, &str)],
+    body: &str,
+    cost: TurnCost,
+) -> String {
     let owned = attributes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
     let event = StepFinished {
         turn: TurnId { agent: AgentId::main(), step: 1, turn: 0 },
@@ -56,13 +61,13 @@ fn said_with(tag: TagName, attributes: &[(&str, &str)], body: &str, cost: TurnCo
 
 #[test]
 fn finished_step_is_described_in_one_line() {
-    assert_eq!(said(TagName::Goto, &[], "B.md"), "main  A.md → B.md (goto)  $0.05  1.2s");
+    assert_eq!(step_sentence(TagName::Goto, &[], "B.md"), "main  A.md → B.md (goto)  $0.05  1.2s");
     assert_eq!(
-        said(TagName::Call, &[("return", "C.md")], "B.md"),
+        step_sentence(TagName::Call, &[("return", "C.md")], "B.md"),
         "main  A.md → B.md, returning to C.md (call)  $0.05  1.2s"
     );
     assert_eq!(
-        said(TagName::Fork, &[("next", "C.md")], "B.md"),
+        step_sentence(TagName::Fork, &[("next", "C.md")], "B.md"),
         "main  A.md → C.md, a new agent at B.md (fork)  $0.05  1.2s"
     );
     let refused = ToolRefusals {
@@ -70,10 +75,10 @@ fn finished_step_is_described_in_one_line() {
         more: 0,
     };
     assert_eq!(
-        said_with(TagName::Goto, &[], "B.md", cost(refused)),
+        step_sentence_with(TagName::Goto, &[], "B.md", cost(refused)),
         "main  A.md → B.md (goto)  $0.05  1.2s  (2 tools were refused: Bash (2))"
     );
-    let long = said(TagName::Result, &[], &"many\nwords ".repeat(20));
+    let long = step_sentence(TagName::Result, &[], &"many\nwords ".repeat(20));
     assert!(
         long.contains("many words many") && long.contains("… (result)") && !long.contains('\n')
     );
@@ -81,12 +86,12 @@ fn finished_step_is_described_in_one_line() {
 
 #[test]
 fn step_without_a_turn_has_no_duration() {
-    let said = said_with(TagName::Goto, &[], "B.md", TurnCost::default());
-    assert_eq!(said, "main  A.md → B.md (goto)  $0.00");
+    let text = step_sentence_with(TagName::Goto, &[], "B.md", TurnCost::default());
+    assert_eq!(text, "main  A.md → B.md (goto)  $0.00");
 }
 
 #[test]
-fn uncertain_effect_tells_whether_it_is_run_again() {
+fn uncertain_effect_says_whether_it_is_retried() {
     let event = |counts| TurnFailed {
         turn: TurnId { agent: AgentId::main(), step: 1, turn: 0 },
         state: StateName::parse("A.sh").expect("a state"),
@@ -102,7 +107,7 @@ fn uncertain_effect_tells_whether_it_is_run_again() {
 }
 
 #[test]
-fn failure_of_several_lines_is_told_in_one() {
+fn failure_of_several_lines_is_one_line() {
     let event = Event::AgentFailed(AgentFailed {
         turn: TurnId { agent: AgentId::main(), step: 1, turn: 0 },
         state: StateName::parse("flow.yaml").expect("a state"),
@@ -111,7 +116,7 @@ fn failure_of_several_lines_is_told_in_one() {
         cost: TurnCost::default(),
         ends_run: false,
     });
-    let said = sentence(&Record {
+    let text = sentence(&Record {
         kept_session: None,
         seq: 1,
         at: Timestamp(0),
@@ -120,5 +125,5 @@ fn failure_of_several_lines_is_told_in_one() {
         placed: Vec::new(),
         event,
     });
-    assert_eq!(said, "main  failed (workflow): in flow.yaml: no sources: a b");
+    assert_eq!(text, "main  failed (workflow): in flow.yaml: no sources: a b");
 }

@@ -228,8 +228,8 @@ fn assert_judged(is_read: bool, diagnostics: &[Diagnostic], text: &str) {
 
 fn assert_in_text(error: &yaml::Error, text: &str) {
     let lines = text.split(['\n', '\r', '\u{85}', '\u{2028}', '\u{2029}']).count() as u64 + 1;
-    assert!((1..=lines).contains(&error.line), "{error} of {lines} lines");
-    assert!(error.column >= 1 && !error.message.is_empty(), "{error}");
+    assert!((1..=lines).contains(&error.at.line), "{error} of {lines} lines");
+    assert!(error.at.column >= 1 && !error.message.is_empty(), "{error}");
 }
 
 /// Checks that the settings in a list of git are the same when they are listed again, and that one which names a program

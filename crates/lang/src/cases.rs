@@ -109,7 +109,7 @@ pub fn read(stem: &str, text: &str) -> Result<Vec<TestCase>, Vec<Error>> {
     let mut names: Vec<&str> = Vec::new();
     for TestCase { name, at, .. } in &cases {
         if names.contains(&name.as_str()) {
-            fields.errors.add([Error::at(
+            fields.errors.add([Error::new(
                 *at,
                 format!("a second case has the name `{name}`; give each its own"),
             )]);
@@ -120,7 +120,7 @@ pub fn read(stem: &str, text: &str) -> Result<Vec<TestCase>, Vec<Error>> {
         return Ok(cases);
     }
     let mut errors = fields.errors.all().to_vec();
-    errors.sort_by_key(|error| (error.line, error.column));
+    errors.sort_by_key(|error| error.at);
     Err(errors)
 }
 

@@ -57,6 +57,22 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
+    /// Creates a diagnostic at a place of a file.
+    pub fn new(
+        path: impl Into<String>,
+        SourcePlace { line, column }: SourcePlace,
+        code: &'static str,
+        severity: Severity,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { path: path.into(), line, column, code, severity, message: message.into() }
+    }
+
+    /// Returns its place in the file.
+    pub fn at(&self) -> SourcePlace {
+        SourcePlace { line: self.line, column: self.column }
+    }
+
     /// Returns whether the problem makes the file unusable.
     pub fn is_error(&self) -> bool {
         self.severity == Severity::Error
@@ -225,9 +241,7 @@ impl FileDiagnostics {
         severity: Severity,
         message: impl Into<String>,
     ) {
-        let SourcePlace { line, column } = at;
-        let (path, message) = (self.path.clone(), message.into());
-        self.found.push(Diagnostic { path, line, column, code, severity, message });
+        self.found.push(Diagnostic::new(&self.path, at, code, severity, message));
     }
 
     /// Returns `; did you mean …?`, or else the text of `otherwise`.

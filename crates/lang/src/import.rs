@@ -9,11 +9,10 @@ use std::time::Duration;
 
 use super::diagnostic::{Diagnostic, Severity};
 use super::manifest;
-use super::output::OrderedJson;
 use super::schema::FileSchema;
 use super::source::SourcePlace;
 use super::yaml::tree::YamlFileKind;
-use super::yaml::{self, Error, PlacedValue};
+use super::yaml::{self, Error, YamlContent, YamlEntry, YamlValue};
 use raymond_model::id::{StateKind, StateName};
 use raymond_model::privilege::obeyed_name;
 use raymond_model::supervision::SupervisionPolicy;
@@ -46,46 +45,35 @@ const SCRIPTS: [&str; 3] = ["sh", "ps1", "bat"];
 /// # Errors
 /// The first mistake.
 pub fn import(path: &str, text: &str) -> Result<ImportedFolder, Diagnostic> {
-    taken_apart(text).map_err(|Error { line, column, message }| Diagnostic {
-        path: path.to_owned(),
-        line,
-        column,
-        code: CODE,
-        severity: Severity::Error,
-        message,
-    })
+    taken_apart(text)
+        .map_err(|Error { at, message }| Diagnostic::new(path, at, CODE, Severity::Error, message))
 }
 
-type PlacedMapping = PlacedValue<OrderedJson>;
-
 fn taken_apart(text: &str) -> Result<ImportedFolder, Error> {
-    let root: PlacedMapping = yaml::read(YamlFileKind::IMPORT, text)?;
-    let OrderedJson::Object(keys) = root.value else {
-        return Err(Error::at(root.at, needs_states()));
-    };
+    let root = yaml::sound_tree(YamlFileKind::IMPORT, text)?;
+    if !matches!(root.value, YamlContent::Map(_)) {
+        return Err(Error::new(root.at, needs_states()));
+    }
     let mut folder = ImportedFolder::default();
     let mut of_manifest = String::new();
-    let mut states = None;
-    for (key, value) in keys {
-        match key.as_str() {
-            "states" => states = Some(value),
-            _ => manifest_key(&key, &value, &mut of_manifest, &mut folder.notes),
-        }
+    for entry in root.entries().iter().filter(|entry| &*entry.key != "states") {
+        manifest_key(&entry.key, &entry.value, &mut of_manifest, &mut folder.notes);
     }
-    let Some(OrderedJson::Object(states)) = states else {
-        return Err(Error::at(SourcePlace::START, needs_states()));
+    let states = match root.entry("states").map(|entry| &entry.value.value) {
+        Some(YamlContent::Map(states)) => states,
+        _ => return Err(Error::new(SourcePlace::START, needs_states())),
     };
     if states.is_empty() {
-        return Err(Error::at(SourcePlace::START, "`states` is empty".to_owned()));
+        return Err(Error::new(SourcePlace::START, "`states` is empty"));
     }
     if !of_manifest.lines().any(|line| line.starts_with("supervision:")) {
-        folder.script_timeout = script_timeout(&states);
+        folder.script_timeout = script_timeout(states);
     }
     if let Some(seconds) = folder.script_timeout {
         let _ = writeln!(of_manifest, "supervision: {{ timeout: {seconds}s }}");
     }
-    for (name, state) in states {
-        folder.add_state(&name, state)?;
+    for state in states.iter() {
+        folder.add_state(&state.key, &state.value)?;
     }
     if !of_manifest.is_empty() {
         folder.add(manifest::FILE, of_manifest)?;
@@ -99,9 +87,9 @@ fn needs_states() -> String {
 }
 
 /// Adds a key of the manifest, or a note that it is left out.
-fn manifest_key(key: &str, value: &OrderedJson, text: &mut String, notes: &mut Vec<String>) {
-    let renamed = match (key, value) {
-        ("default_budget", OrderedJson::Number(amount)) if amount.as_f64() > Some(0.0) => "budget",
+fn manifest_key(key: &str, value: &YamlValue, text: &mut String, notes: &mut Vec<String>) {
+    let renamed = match (key, &value.value) {
+        ("default_budget", YamlContent::Number(amount)) if amount.as_f64() > Some(0.0) => "budget",
         _ => key,
     };
     if FileSchema::Manifest.has_key(renamed) {
@@ -113,7 +101,7 @@ fn manifest_key(key: &str, value: &OrderedJson, text: &mut String, notes: &mut V
 
 impl ImportedFolder {
     fn add(&mut self, name: &str, text: String) -> Result<(), Error> {
-        let refuse = |why: String| Error::at(SourcePlace::START, why);
+        let refuse = |why: String| Error::new(SourcePlace::START, why);
         let name = StateName::parse(name).map_err(|error| refuse(error.to_string()))?;
         if let Some(obeyed) = obeyed_name(Path::new(name.as_str())) {
             return Err(refuse(format!("{}: {REFUSED_NAME}", obeyed.display())));
@@ -128,25 +116,25 @@ impl ImportedFolder {
     }
 
     /// Adds the file of a state, or those of its scripts.
-    fn add_state(&mut self, name: &str, state: OrderedJson) -> Result<(), Error> {
+    fn add_state(&mut self, name: &str, state: &YamlValue) -> Result<(), Error> {
         let refuse =
-            |why: String| Err(Error::at(SourcePlace::START, format!("states.{name}: {why}")));
-        let fields = match state {
-            OrderedJson::Text(text) => vec![("prompt".to_owned(), OrderedJson::Text(text))],
-            OrderedJson::Object(fields) => fields,
-            _ => return refuse("a state is a text, or a mapping with `prompt`".to_owned()),
-        };
+            |why: String| Err(Error::new(SourcePlace::START, format!("states.{name}: {why}")));
         let (mut head, mut prompt, mut scripts) = (String::new(), None, Vec::new());
         let mut timeout = None;
-        for (key, value) in fields {
-            match (key.as_str(), value) {
-                ("prompt", OrderedJson::Text(text)) => prompt = Some(text),
+        match &state.value {
+            YamlContent::Text(text) => prompt = Some(&text.text),
+            YamlContent::Map(_) => {}
+            _ => return refuse("a state is a text, or a mapping with `prompt`".to_owned()),
+        }
+        for YamlEntry { key, value, .. } in state.entries() {
+            match (&**key, &value.value) {
+                ("prompt", YamlContent::Text(text)) => prompt = Some(&text.text),
                 ("prompt", _) => return refuse("`prompt` is a text".to_owned()),
-                (ending, OrderedJson::Text(text)) if SCRIPTS.contains(&ending) => {
-                    scripts.push((ending.to_owned(), text));
+                (ending, YamlContent::Text(text)) if SCRIPTS.contains(&ending) => {
+                    scripts.push((ending, &text.text));
                 }
-                ("timeout", OrderedJson::Number(seconds)) => timeout = seconds.as_f64(),
-                (key, value) => self.head_key(name, key, &value, &mut head),
+                ("timeout", YamlContent::Number(seconds)) => timeout = seconds.as_f64(),
+                (key, _) => self.head_key(name, key, value, &mut head),
             }
         }
         if timeout == Some(0.0) {
@@ -190,7 +178,7 @@ impl ImportedFolder {
     }
 
     /// Adds the file of a script, and a note if it can be no state.
-    fn add_script(&mut self, file: &str, text: String) -> Result<(), Error> {
+    fn add_script(&mut self, file: &str, text: &str) -> Result<(), Error> {
         let is_state = text.starts_with("#!")
             || StateName::parse(file).is_ok_and(|name| name.is_state_by_ending());
         if !is_state {
@@ -203,21 +191,21 @@ impl ImportedFolder {
     }
 
     /// Adds a key of a prompt's head, or a note that it is left out.
-    fn head_key(&mut self, state: &str, key: &str, value: &OrderedJson, head: &mut String) {
+    fn head_key(&mut self, state: &str, key: &str, value: &YamlValue, head: &mut String) {
         if !FileSchema::Frontmatter.has_key(key) {
             self.notes.push(format!(
                 "states.{state}: the frontmatter of a prompt has no key `{key}`; ignored"
             ));
             return;
         }
-        match value {
-            OrderedJson::List(entries) if key == POLICY => {
+        match &value.value {
+            YamlContent::List(entries) if key == POLICY => {
                 let _ = writeln!(head, "{key}:");
-                for entry in entries {
+                for entry in entries.iter() {
                     let _ = writeln!(head, "  - {}", written(entry));
                 }
             }
-            value => {
+            _ => {
                 let _ = writeln!(head, "{key}: {}", written(value));
             }
         }
@@ -230,15 +218,15 @@ fn usual_timeout() -> f64 {
 }
 
 /// Returns the longest time limit of the scripts, in seconds, if it is not the usual one.
-fn script_timeout(states: &[(String, OrderedJson)]) -> Option<f64> {
-    let of_script = |(_, state): &(String, OrderedJson)| {
-        let OrderedJson::Object(fields) = state else { return None };
-        fields.iter().find(|(key, _)| SCRIPTS.contains(&key.as_str()))?;
-        let seconds = fields.iter().find_map(|(key, value)| match value {
-            OrderedJson::Number(seconds) if key == "timeout" => seconds.as_f64(),
+fn script_timeout(states: &[YamlEntry]) -> Option<f64> {
+    let of_script = |state: &YamlEntry| {
+        let is_script = SCRIPTS.iter().any(|key| state.value.entry(key).is_some());
+        let seconds = match state.value.entry("timeout").map(|entry| &entry.value.value) {
+            Some(YamlContent::Number(seconds)) => seconds.as_f64(),
             _ => None,
-        });
-        Some(seconds.filter(|seconds| *seconds > 0.0).unwrap_or_else(usual_timeout))
+        };
+        let seconds = seconds.filter(|seconds| *seconds > 0.0);
+        is_script.then(|| seconds.unwrap_or_else(usual_timeout))
     };
     let longest = states.iter().filter_map(of_script).reduce(f64::max)?;
     Some(longest).filter(|longest| longest.total_cmp(&usual_timeout()).is_ne())
@@ -251,36 +239,34 @@ fn file_of(name: &str) -> String {
 }
 
 /// Returns a text with a line break at its end.
-fn ended(mut text: String) -> String {
-    if !text.ends_with('\n') {
-        text.push('\n');
-    }
-    text
+fn ended(text: &str) -> String {
+    format!("{}\n", text.strip_suffix('\n').unwrap_or(text))
 }
 
 /// Writes a value as YAML on one line.
-fn written(value: &OrderedJson) -> String {
-    match value {
-        OrderedJson::Null => "null".to_owned(),
-        OrderedJson::Bool(value) => value.to_string(),
-        OrderedJson::Number(number) => number.to_string(),
-        OrderedJson::Text(text) if is_plain(text) => text.clone(),
-        OrderedJson::Text(text) => serde_json::Value::from(text.as_str()).to_string(),
-        OrderedJson::List(entries) => {
+fn written(value: &YamlValue) -> String {
+    match &value.value {
+        YamlContent::Null => "null".to_owned(),
+        YamlContent::Bool(value) => value.to_string(),
+        YamlContent::Number(number) => number.to_string(),
+        YamlContent::Text(text) => written_text(&text.text),
+        YamlContent::List(entries) => {
             let entries: Vec<String> = entries.iter().map(written).collect();
             format!("[{}]", entries.join(", "))
         }
-        OrderedJson::Object(fields) => {
-            let fields: Vec<String> = fields
-                .iter()
-                .map(|(key, value)| {
-                    let key = written(&OrderedJson::Text(key.clone()));
-                    format!("{key}: {}", written(value))
-                })
-                .collect();
-            format!("{{ {} }}", fields.join(", "))
+        YamlContent::Map(entries) => {
+            let entry = |entry: &YamlEntry| {
+                format!("{}: {}", written_text(&entry.key), written(&entry.value))
+            };
+            let entries: Vec<String> = entries.iter().map(entry).collect();
+            format!("{{ {} }}", entries.join(", "))
         }
     }
+}
+
+/// Writes a text as YAML: in quotes, unless it is plain.
+fn written_text(text: &str) -> String {
+    if is_plain(text) { text.to_owned() } else { serde_json::Value::from(text).to_string() }
 }
 
 /// Returns whether YAML reads a text as that text without quotes: a name of a file, or a word.

@@ -5,8 +5,8 @@
 use serde_json::Value;
 
 use super::hint::for_unknown_key;
-use super::turn_options::{KEYS, OptionFault, canonical};
-use super::yaml::{YamlContent, YamlEntry, YamlValue};
+use super::turn_options::{KEYS, canonical};
+use super::yaml::{Error, YamlEntry, YamlValue};
 
 /// A key of a mapping, for editors.
 #[derive(Debug, Clone, Copy)]
@@ -64,12 +64,12 @@ pub(crate) fn unknown_keys(
     root: &YamlValue,
     own: &[KeySpec],
     elsewhere: Option<(&str, &[&str])>,
-) -> Vec<OptionFault> {
-    let YamlContent::Map(entries) = &root.value else { return Vec::new() };
+) -> Vec<Error> {
     let own_names = || own.iter().map(|key| key.name);
     let options = || KEYS.into_iter().filter(|key| !own_names().any(|known| known == *key));
     let known = || own_names().chain(options());
-    let unknown = entries.iter().filter(|entry| !known().any(|key| key == canonical(&entry.key)));
+    let unknown =
+        root.entries().iter().filter(|entry| !known().any(|key| key == canonical(&entry.key)));
     let fault = |entry: &YamlEntry| {
         let name = &*entry.key;
         let below = own.iter().find(|key| (key.shape)()["properties"].get(name).is_some());
@@ -88,7 +88,7 @@ pub(crate) fn unknown_keys(
                 format!("unknown key `{name}`; {}", for_unknown_key(name, &known))
             }
         };
-        OptionFault { at: entry.at, message }
+        Error { at: entry.at, message }
     };
     unknown.map(fault).collect()
 }

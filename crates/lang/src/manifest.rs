@@ -12,17 +12,17 @@ use raymond_model::settings::{MaxProcs, OnBudget, OnLimit, PlugIn};
 use raymond_model::supervision::SupervisionOverrides;
 use raymond_model::time::millis;
 use raymond_model::turn_options::TurnOptions;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::source::WorkflowSource;
 use crate::keys::{KEYS_OF_STATES, unknown_keys};
-use crate::output::OrderedJson;
 use crate::prompt::forking;
 use crate::schema::shape;
 use crate::source::SourcePlace;
 use crate::turn_options::{OptionPlaces, WrittenOptions};
 use crate::yaml::tree::YamlFileKind;
-use crate::yaml::{Error, PlacedValue, YamlErrors, value};
+use crate::yaml::{Error, PlacedValue, YamlContent, YamlEntry, YamlErrors};
 use crate::{plugins, yaml};
 
 /// The name of the file.
@@ -118,7 +118,7 @@ listed_keys! {
         /// The reaction to the account's usage limit.
         on_limit: Option<PlacedValue<String>> => || shape::one_of(ON_LIMIT.map(|(name, _)| name)),
         /// The form of an answer, which belongs into the frontmatter of a state and is refused here.
-        output: Option<PlacedValue<OrderedJson>> => shape::refused,
+        output: Option<PlacedValue<IgnoredAny>> => shape::refused,
         /// The supervision of the workflow's agents.
         supervision: Option<plugins::RawSupervision> => plugins::RawSupervision::shape,
         /// The actions that Claude Code may take without asking.
@@ -173,7 +173,7 @@ pub fn examine(text: &str) -> ExaminedManifest {
     errors.add(unknown_keys(&root, RawManifest::KEYS, Some(of_state)));
     if let Some(output) = raw.output {
         let message = "an `output` is the form of one state's answer, which decides what follows there; put it into the frontmatter of that state";
-        errors.keep::<()>(Err(Error::at(output.at, message.to_owned())));
+        errors.wrong(output.at, message);
     }
     let arguments = raw.claude_args.unwrap_or_default();
     let mut before = None;
@@ -192,21 +192,17 @@ pub fn examine(text: &str) -> ExaminedManifest {
     let manifest = Manifest {
         name: raw.name,
         description: raw.description,
-        entry: errors.keep(value(raw.entry, entry)).flatten(),
-        model: errors.keep(value(raw.model, model)).flatten(),
-        budget: errors.keep(value(raw.budget, budget)).flatten(),
-        on_budget: errors
-            .keep(value(raw.on_budget, |name| plugins::by_name(name, &ON_BUDGET)))
-            .flatten(),
-        max_procs: errors.keep(value(raw.max_procs, max_procs)).flatten(),
-        max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
-        stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
-        on_limit: errors
-            .keep(value(raw.on_limit, |name| plugins::by_name(name, &ON_LIMIT)))
-            .flatten(),
+        entry: errors.value(raw.entry, entry),
+        model: errors.value(raw.model, model),
+        budget: errors.value(raw.budget, budget),
+        on_budget: errors.value(raw.on_budget, |name| plugins::by_name(name, &ON_BUDGET)),
+        max_procs: errors.value(raw.max_procs, max_procs),
+        max_fan_out: errors.value(raw.max_fan_out, forking::count),
+        stagger_ms: errors.value(raw.stagger, millis),
+        on_limit: errors.value(raw.on_limit, |name| plugins::by_name(name, &ON_LIMIT)),
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
         options: written.options,
-        permission_mode: errors.keep(value(mode, permission_mode)).flatten(),
+        permission_mode: errors.value(mode, permission_mode),
         plugins: errors.keep(plugins::read(raw.plugins.unwrap_or_default())).unwrap_or_default(),
         inputs: errors.keep(inputs(raw.inputs.unwrap_or_default())).unwrap_or_default(),
         outputs: errors.keep(outputs(raw.outputs.unwrap_or_default())).unwrap_or_default(),
@@ -245,7 +241,7 @@ fn harmless(argument: &PlacedValue<String>, after_option: Option<bool>) -> Resul
         "a workflow may pass on {}; `{name}` has to be given on the command line, after --",
         ARGUMENTS.join(", ")
     );
-    Err(Error::at(argument.at, message))
+    Err(Error::new(argument.at, message))
 }
 
 /// The possible reactions to a used-up budget, by name.
@@ -374,7 +370,7 @@ pub(super) fn inputs(written: Vec<PlacedValue<RawFolderInput>>) -> Result<Vec<Fo
         check_name(&name, inputs.iter().map(|input| input.name.as_str()))?;
         if let Some(required) = required.as_ref().filter(|one| one.value && default.is_some()) {
             let message = "an input with a `default` is never missing; leave `required` out";
-            return Err(Error::at(required.at, message.to_owned()));
+            return Err(Error::new(required.at, message));
         }
         let is_required = required.map_or(default.is_none(), |required| required.value);
         let description = description.unwrap_or_default();
@@ -418,7 +414,7 @@ fn check_name<'name>(
     } else {
         return Ok(());
     };
-    Err(Error::at(name.at, message))
+    Err(Error::new(name.at, message))
 }
 
 // The manifest of `ray`, another runtime of prompt folders: a `workflow.yaml` with an `id` beside the states.
@@ -449,23 +445,21 @@ impl PeerManifest {
     }
 
     fn read(text: &str) -> Option<Self> {
-        let root: PlacedValue<OrderedJson> = yaml::read(YamlFileKind::IMPORT, text).ok()?;
-        let OrderedJson::Object(keys) = root.value else { return None };
-        let has = |name: &str| keys.iter().any(|(key, _)| key == name);
-        if !has("id") || OF_OTHERS.into_iter().any(has) {
+        let root = yaml::sound_tree(YamlFileKind::IMPORT, text).ok()?;
+        if root.entry("id").is_none() || OF_OTHERS.iter().any(|key| root.entry(key).is_some()) {
             return None;
         }
         let mut read = Self::default();
-        for (key, value) in keys {
-            match (key.as_str(), value) {
-                ("default_budget", OrderedJson::Number(amount)) if amount.as_f64() == Some(0.0) => {
+        for YamlEntry { key, value, .. } in root.entries() {
+            match (&**key, &value.value) {
+                ("default_budget", YamlContent::Number(amount)) if amount.as_f64() == Some(0.0) => {
                 }
-                ("default_budget", OrderedJson::Number(amount)) => {
+                ("default_budget", YamlContent::Number(amount)) => {
                     read.budget = budget(&amount.to_string()).ok();
-                    read.unread.extend(read.budget.is_none().then_some(key));
+                    read.unread.extend(read.budget.is_none().then(|| key.to_string()));
                 }
                 (name, _) if FOR_PEOPLE.contains(&name) => {}
-                _ => read.unread.push(key),
+                _ => read.unread.push(key.to_string()),
             }
         }
         Some(read)

@@ -90,6 +90,22 @@ impl OutputKey {
 }
 
 impl SchemaOrigin {
+    /// Reads an `output` key: the name of a file, or the schema itself.
+    ///
+    /// # Errors
+    /// [`yaml::Error`] if it is neither.
+    pub(crate) fn of_tree(output: &YamlValue) -> Result<Self, yaml::Error> {
+        match &output.value {
+            YamlContent::Text(name) => schema_file(&name.text).map(Self::File),
+            YamlContent::Map(_) => return yaml::from_tree(output).map(Self::Inline),
+            _ => Err(format!(
+                "`output` is a JSON schema: a file such as verdict.schema.json, or a mapping with `type: object`, not {}",
+                output.sort()
+            )),
+        }
+        .map_err(|why| yaml::Error::new(output.at, why))
+    }
+
     /// Reads the schema, which is named at a place.
     ///
     /// # Errors
@@ -100,13 +116,13 @@ impl SchemaOrigin {
         source: &dyn WorkflowSource,
     ) -> Result<OutputSchema, SchemaError> {
         let here =
-            |message: String| SchemaError { file: None, error: yaml::Error::at(at, message) };
+            |message: String| SchemaError { file: None, error: yaml::Error::new(at, message) };
         match self {
             Self::Inline(written) => OutputSchema::new(written.clone()).map_err(here),
             Self::File(name) => {
                 let text = source.read(name).map_err(|error| here(error.to_string()))?;
                 let read = read(name, &text).and_then(|written| {
-                    let wrong = |message| yaml::Error::at(SourcePlace::START, message);
+                    let wrong = |message| yaml::Error::new(SourcePlace::START, message);
                     OutputSchema::new(written).map_err(wrong)
                 });
                 read.map_err(|error| SchemaError { file: Some(name.clone()), error })
@@ -120,10 +136,9 @@ fn read(name: &StateName, text: &str) -> Result<OrderedJson, yaml::Error> {
     if !is_json(name) {
         return yaml::read(YamlFileKind::SCHEMA, text);
     }
-    serde_json::from_str(text).map_err(|error| yaml::Error {
-        line: error.line() as u64,
-        column: error.column() as u64,
-        message: format!("this is not valid JSON: {}", mistake(&error)),
+    serde_json::from_str(text).map_err(|error| {
+        let at = SourcePlace { line: error.line() as u64, column: error.column() as u64 };
+        yaml::Error::new(at, format!("this is not valid JSON: {}", mistake(&error)))
     })
 }
 
@@ -217,13 +232,11 @@ fn with_answer(transition: &Transition, answer: &str) -> Transition {
         | Transition::Call { variables, .. }
         | Transition::Function { variables, .. }
         | Transition::Fork { variables, .. }
-        | Transition::Ask { variables, .. } => give(variables, answer),
+        | Transition::Ask { variables, .. } => {
+            variables.insert(RESULT.to_owned(), answer.to_owned());
+        }
     }
     taken
-}
-
-fn give(variables: &mut Variables, answer: &str) {
-    variables.insert(RESULT.to_owned(), answer.to_owned());
 }
 
 // Reads an `output` key from a tree that knows its places: that of a graph's node, or of a program's role.
@@ -236,37 +249,11 @@ pub(crate) fn schema_of(
     node: &YamlValue,
     source: &dyn WorkflowSource,
 ) -> Result<OutputSchema, String> {
-    let origin = match &node.value {
-        YamlContent::Text(name) => SchemaOrigin::File(schema_file(&name.text)?),
-        YamlContent::Map(_) => SchemaOrigin::Inline(ordered(node)),
-        YamlContent::Null
-        | YamlContent::Bool(_)
-        | YamlContent::Number(_)
-        | YamlContent::List(_) => {
-            return Err(format!(
-                "`output` is a JSON schema: a file such as verdict.schema.json, or a mapping with `type: object`, not {}",
-                node.sort()
-            ));
-        }
-    };
+    let origin = SchemaOrigin::of_tree(node).map_err(|error| error.message)?;
     origin.load(node.at, source).map_err(|SchemaError { file, error }| match file {
         Some(file) => format!("{}:{error}", source.path(&file)),
         None => error.message,
     })
-}
-
-/// Returns a node as JSON whose objects keep the order of their keys.
-fn ordered(node: &YamlValue) -> OrderedJson {
-    match &node.value {
-        YamlContent::Null => OrderedJson::Null,
-        YamlContent::Bool(value) => OrderedJson::Bool(*value),
-        YamlContent::Number(number) => OrderedJson::Number(number.clone()),
-        YamlContent::Text(text) => OrderedJson::Text(text.text.to_string()),
-        YamlContent::List(nodes) => OrderedJson::List(nodes.iter().map(ordered).collect()),
-        YamlContent::Map(entries) => OrderedJson::Object(
-            entries.iter().map(|entry| (entry.key.to_string(), ordered(&entry.value))).collect(),
-        ),
-    }
 }
 
 // The rules by which an answer's fields decide what follows: `when: { verdict: approve, score: ">= 7" }`.

@@ -95,7 +95,7 @@ pub(super) fn read(entries: Vec<PlacedValue<RawPlugIn>>) -> Result<Vec<PlugIn>, 
         let place = entry.at;
         let (plugin, named) = match entry.value {
             RawPlugIn::Command(text) => {
-                (command(&text).map_err(|why| Error::at(place, why))?, false)
+                (command(&text).map_err(|why| Error::new(place, why))?, false)
             }
             RawPlugIn::Terms(options) => {
                 let named = options.name.is_some();
@@ -104,7 +104,7 @@ pub(super) fn read(entries: Vec<PlacedValue<RawPlugIn>>) -> Result<Vec<PlugIn>, 
         };
         if named && plugins.iter().any(|other| other.name == plugin.name) {
             let message = format!("another plug-in has the name `{}`", plugin.name);
-            return Err(Error::at(place, message));
+            return Err(Error::new(place, message));
         }
         plugins.push(plugin);
     }
@@ -126,7 +126,7 @@ impl RawPlugInTerms {
             RawCommand::Text(text) => words(&text),
             RawCommand::List(words) => with_program(words),
         };
-        let mut plugin = PlugIn::new(words.map_err(|why| Error::at(place, why))?);
+        let mut plugin = PlugIn::new(words.map_err(|why| Error::new(place, why))?);
         plugin.name = value(self.name, name)?.unwrap_or(plugin.name);
         plugin.required = self.required.unwrap_or_default();
         plugin.deadline_ms = value(self.deadline, some_time)?.unwrap_or(plugin.deadline_ms);
@@ -304,7 +304,7 @@ impl RawSupervision {
     pub fn read(self) -> Result<SupervisionOverrides, Error> {
         let (max_restarts, counted_within) = match self.max_restarts {
             Some(text) => {
-                let read = restarts(&text.value).map_err(|why| Error::at(text.at, why))?;
+                let read = restarts(&text.value).map_err(|why| Error::new(text.at, why))?;
                 (Some(read.0), read.1)
             }
             None => (None, None),
@@ -340,7 +340,7 @@ impl RawBackoff {
         read.backoff_jitter = value(self.jitter, |text| ratio(text, 0.0, 1.0))?;
         match (read.backoff_min_ms, read.backoff_max_ms, place) {
             (Some(min), Some(max), Some(place)) if max < min => {
-                Err(Error::at(place, "`max` is shorter than `min`".to_owned()))
+                Err(Error::new(place, "`max` is shorter than `min`".to_owned()))
             }
             _ => Ok(()),
         }

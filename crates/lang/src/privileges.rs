@@ -402,29 +402,21 @@ const PARTS: [&str; 2] = ["entry_preconditions", "nodes"];
 fn unreadable_operations(text: &str) -> Vec<(SourcePlace, String, String)> {
     let mut found = Vec::new();
     let (Some(graph), _) = parse(YamlFileKind::GRAPH, text) else { return found };
-    if let YamlContent::Map(entries) = &graph.value {
-        for entry in entries.iter().filter(|entry| PARTS.contains(&&*entry.key)) {
-            collect(&entry.value, &mut found);
-        }
+    for entry in graph.entries().iter().filter(|entry| PARTS.contains(&&*entry.key)) {
+        collect(&entry.value, &mut found);
     }
     found
 }
 
 fn collect(node: &YamlValue, found: &mut Vec<(SourcePlace, String, String)>) {
-    match &node.value {
-        YamlContent::List(nodes) => nodes.iter().for_each(|node| collect(node, found)),
-        YamlContent::Map(entries) => {
-            for entry in entries.iter() {
-                if let (true, Some(kind)) = (&*entry.key == "type", entry.value.text()) {
-                    found.push((entry.value.at, kind.text.to_string(), node.written_json()));
-                }
-                collect(&entry.value, found);
-            }
+    if let YamlContent::List(nodes) = &node.value {
+        nodes.iter().for_each(|node| collect(node, found));
+    }
+    for entry in node.entries() {
+        if let (true, Some(kind)) = (&*entry.key == "type", entry.value.text()) {
+            found.push((entry.value.at, kind.text.to_string(), node.written_json()));
         }
-        YamlContent::Null
-        | YamlContent::Bool(_)
-        | YamlContent::Number(_)
-        | YamlContent::Text(_) => {}
+        collect(&entry.value, found);
     }
 }
 

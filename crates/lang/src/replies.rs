@@ -115,7 +115,7 @@ impl ScriptedReplies {
         for entry in entries.iter() {
             if &*entry.key == "replies" && matches!(entry.value.value, YamlContent::Map(_)) {
                 let message = "`replies` is not a state; the states are the keys of this file: remove this line and the indentation below it";
-                errors.add([yaml::Error::at(entry.at, message.to_owned())]);
+                errors.wrong(entry.at, message);
                 continue;
             }
             let listed = match &entry.value.value {
@@ -231,17 +231,15 @@ fn node_of_branch(key: &str) -> Option<&str> {
 /// Returns the states that a readable script answers for, each with its place.
 pub fn states(yaml: &str) -> Vec<(String, SourcePlace)> {
     let root = tree::parse(YamlFileKind::REPLIES, yaml).0;
-    let Some(YamlContent::Map(entries)) = root.map(|root| root.value) else { return Vec::new() };
-    entries.iter().map(|entry| (entry.key.to_string(), entry.at)).collect()
+    let entries = root.iter().flat_map(YamlValue::entries);
+    entries.map(|entry| (entry.key.to_string(), entry.at)).collect()
 }
 
 /// Returns the keys of a readable script, each with its list as JSON.
 pub fn as_json(yaml: &str) -> BTreeMap<String, String> {
     let root = tree::parse(YamlFileKind::REPLIES, yaml).0;
-    let Some(YamlContent::Map(entries)) = root.map(|root| root.value) else {
-        return BTreeMap::new();
-    };
-    entries.iter().map(|entry| (entry.key.to_string(), entry.value.written_json())).collect()
+    let entries = root.iter().flat_map(YamlValue::entries);
+    entries.map(|entry| (entry.key.to_string(), entry.value.written_json())).collect()
 }
 
 /// Returns the properties of the file as JSON Schema: each key is a state, with the list of its replies.
@@ -514,7 +512,7 @@ mod tests {
     fn all_mistakes_of_a_file_are_found() {
         let yaml = "A.md: true\nB.md:\n  - { reply: x, costs: 1 }\n  - right\n  - { reply: y, delay: soon }\n";
         let (replies, errors) = ScriptedReplies::examine(yaml);
-        let lines: Vec<u64> = errors.all().iter().map(|error| error.line).collect();
+        let lines: Vec<u64> = errors.all().iter().map(|error| error.at.line).collect();
         assert_eq!(lines, [1, 3, 5], "{errors:?}");
         assert_eq!(taken(&replies, "B.md", "main", "", &[]), Ok("right"));
     }

@@ -1,6 +1,7 @@
 //! The files of a workflow as the languages see them: how they are read, their checksums, and places in them.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Component, Path};
 use std::sync::Arc;
 
@@ -285,6 +286,12 @@ pub struct SourcePlace {
     pub line: u64,
     /// The column in characters, from 1.
     pub column: u64,
+}
+
+impl fmt::Display for SourcePlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.line, self.column)
+    }
 }
 
 impl SourcePlace {

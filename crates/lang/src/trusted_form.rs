@@ -5,8 +5,8 @@ use std::collections::BTreeSet;
 use serde_json::Value;
 
 use super::prompt::document;
-use super::yaml::tree::{YamlFileKind, parse};
-use super::yaml::{YamlContent, YamlEntry, YamlValue};
+use super::yaml::tree::YamlFileKind;
+use super::yaml::{YamlContent, YamlEntry, YamlValue, sound_tree};
 use raymond_model::id::{StateKind, StateName};
 
 /// The keys of the actions that only show a text.
@@ -19,10 +19,7 @@ pub fn trusted_form(path: &str, text: &str) -> Option<String> {
     if StateKind::of(&name) != Some(StateKind::Graph) {
         return None;
     }
-    let (Some(root), faults) = parse(YamlFileKind::GRAPH, text) else { return None };
-    if !faults.is_empty() {
-        return None;
-    }
+    let root = sound_tree(YamlFileKind::GRAPH, text).ok()?;
     // What a person sees before a question is a part of what they agree to.
     let asks = root.texts().iter().any(|(_, text)| &*text.text == "user_prompt");
     let mut form = TrustedForm { shows_freely: !asks, text: String::new() };
@@ -40,15 +37,15 @@ pub fn named_files(path: &str, text: &str) -> BTreeSet<String> {
             Ok((head, _, _)) => words(&head).collect(),
             Err(_) => words(text).collect(),
         },
-        Some(StateKind::Graph) => match parse(YamlFileKind::GRAPH, text) {
-            (Some(root), faults) if faults.is_empty() => {
+        Some(StateKind::Graph) => match sound_tree(YamlFileKind::GRAPH, text) {
+            Ok(root) => {
                 let mut found = BTreeSet::new();
-                for entry in entries(&root) {
+                for entry in root.entries() {
                     collect(&entry.value, &*entry.key == "nodes", &mut found);
                 }
                 found
             }
-            _ => words(text).collect(),
+            Err(_) => words(text).collect(),
         },
         Some(StateKind::Program | StateKind::Script) | None => words(text).collect(),
     }
@@ -61,9 +58,9 @@ pub fn word_of(path: &str) -> Option<String> {
 
 fn collect(value: &YamlValue, in_nodes: bool, found: &mut BTreeSet<String>) {
     if let YamlContent::List(list) = &value.value {
-        list.iter().for_each(|one| collect(one, in_nodes, found));
+        list.iter().for_each(|item| collect(item, in_nodes, found));
     }
-    for entry in entries(value) {
+    for entry in value.entries() {
         found.extend(words(&entry.key));
         if !(in_nodes && &*entry.key == "state" && entry.value.text().is_some()) {
             collect(&entry.value, in_nodes, found);
@@ -77,13 +74,6 @@ fn words(text: &str) -> impl Iterator<Item = String> {
     let is_part = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     let words = text.split(move |c| !is_part(c)).map(|word| word.trim_end_matches('.'));
     words.filter(|word| word.contains('.')).map(str::to_owned)
-}
-
-fn entries(value: &YamlValue) -> &[YamlEntry] {
-    match &value.value {
-        YamlContent::Map(entries) => entries,
-        _ => &[],
-    }
 }
 
 struct TrustedForm {
@@ -136,19 +126,14 @@ fn is_shown_text(value: &YamlValue, path: &[&str]) -> bool {
         }
         _ => false,
     };
-    let is_shown = |entry: &&YamlEntry| {
-        &*entry.key == "type"
-            && entry
-                .value
-                .text()
-                .is_some_and(|kind| matches!(&*kind.text, "display" | "display_message"))
+    let kind = value.entry("type").and_then(|entry| entry.value.text());
+    let is_constant = |entry: &YamlEntry| {
+        SHOWN.contains(&&*entry.key)
+            && entry.value.text().is_some_and(|text| !text.text.contains("${"))
     };
     is_action
-        && entries(value).iter().any(|entry| is_shown(&entry))
-        && entries(value).iter().all(|entry| {
-            SHOWN.contains(&&*entry.key)
-                && entry.value.text().is_some_and(|text| !text.text.contains("${"))
-        })
+        && kind.is_some_and(|kind| matches!(&*kind.text, "display" | "display_message"))
+        && value.entries().iter().all(is_constant)
 }
 
 #[cfg(test)]

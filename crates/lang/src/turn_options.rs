@@ -16,86 +16,75 @@
 use std::collections::BTreeMap;
 
 use raymond_model::model::ModelName;
-use raymond_model::turn_options::{EnvValue, PermissionMode, SettingSource, TurnOptions};
+use raymond_model::turn_options::{
+    ApprovalPolicy, BackgroundWork, EffortLevel, EnvValue, OnDenied, OnLostSession, PermissionMode,
+    SettingSource, StartupMode, TurnOptions,
+};
+use serde_json::{Value, json};
 use strum::VariantArray;
 
 use crate::hint::{closest, is_slip};
+use crate::manifest;
+use crate::schema::shape;
 use crate::source::SourcePlace;
 pub use crate::turn_options::files::embed_files;
-use crate::yaml;
-use crate::yaml::{YamlContent, YamlEntry, YamlValue};
+use crate::yaml::{Error, YamlContent, YamlEntry, YamlValue};
 
 mod files;
 
-/// The keys, as frontmatter and graphs write them. Programs write `-` in place of `_`.
-pub const KEYS: [&str; 24] = [
-    "effort",
-    "tools",
-    "allowed_tools",
-    "disallowed_tools",
-    "permission_mode",
-    "append_system_prompt",
-    "system_prompt_file",
-    "mcp_config",
-    "strict_mcp",
-    "settings",
-    "setting_sources",
-    "agents",
-    "add_dirs",
-    "plugin_dirs",
-    "max_turns",
-    "max_thinking_tokens",
-    "background",
-    "env",
-    "fallback_model",
-    "startup",
-    "on_denied",
-    "on_lost_session",
-    "permissions",
-    "run_command",
-];
+/// Defines how the options are written: the key of each, its keyword in programs, the reader of its value, and its
+/// values as JSON Schema.
+macro_rules! written_options {
+    ($($key:ident $keyword:literal: $read:expr => $shape:expr,)*) => {
+        /// The keys, as frontmatter and graphs write them.
+        pub const KEYS: [&str; 24] = [$(stringify!($key)),*];
 
-/// The keys, as programs write them.
-pub const DASHED_KEYS: [&str; 24] = [
-    "effort",
-    "tools",
-    "allowed-tools",
-    "disallowed-tools",
-    "permission-mode",
-    "append-system-prompt",
-    "system-prompt-file",
-    "mcp-config",
-    "strict-mcp",
-    "settings",
-    "setting-sources",
-    "agents",
-    "add-dirs",
-    "plugin-dirs",
-    "max-turns",
-    "max-thinking-tokens",
-    "background",
-    "env",
-    "fallback-model",
-    "startup",
-    "on-denied",
-    "on-lost-session",
-    "permissions",
-    "run-command",
-];
+        /// The keys, as programs write them.
+        pub const KEYWORDS: [&str; KEYS.len()] = [$($keyword),*];
 
-/// A mistake in an option.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OptionFault {
-    /// Its place in the file.
-    pub at: SourcePlace,
-    /// The mistake and its fix.
-    pub message: String,
+        /// The values of each key, as JSON Schema.
+        pub(crate) const SHAPES: [(&str, fn() -> Value); KEYS.len()] =
+            [$((stringify!($key), || $shape)),*];
+
+        /// Reads the value of a key; another key has no effect.
+        fn read_option(options: &mut TurnOptions, key: &str, node: &YamlValue) -> Result<(), Error> {
+            match key {
+                $(stringify!($key) => options.$key = Some($read(key, node)?),)*
+                _ => {}
+            }
+            Ok(())
+        }
+    };
 }
 
-impl From<OptionFault> for yaml::Error {
-    fn from(OptionFault { at, message }: OptionFault) -> Self {
-        Self::at(at, message)
-    }
+written_options! {
+    effort "effort": variant => shape::variants(EffortLevel::VARIANTS),
+    tools "tools": list(tool) => texts(),
+    allowed_tools "allowed-tools": list(tool_rule) => texts(),
+    disallowed_tools "disallowed-tools": list(tool_rule) => texts(),
+    permission_mode "permission-mode": permission_mode =>
+        shape::one_of(PermissionMode::NAMES.map(|(name, _)| name)),
+    append_system_prompt "append-system-prompt": system_prompt => shape::text(),
+    system_prompt_file "system-prompt-file": files::path => shape::text(),
+    mcp_config "mcp-config": files::configs => files::server_shape(),
+    strict_mcp "strict-mcp": switch => shape::boolean(),
+    settings "settings": files::config => files::config_shape(),
+    setting_sources "setting-sources": list(setting_source) =>
+        one_or_more(shape::variants(SettingSource::VARIANTS)),
+    agents "agents": files::config => files::config_shape(),
+    add_dirs "add-dirs": list(files::inside) => texts(),
+    plugin_dirs "plugin-dirs": list(files::inside) => texts(),
+    max_turns "max-turns": count(1) => shape::count(),
+    max_thinking_tokens "max-thinking-tokens": count(0) =>
+        json!({ "type": ["integer", "string"], "minimum": 0, "pattern": r"^\+?[0-9]+$" }),
+    background "background": variant => shape::variants(BackgroundWork::VARIANTS),
+    env "env": environment => environment_shape(),
+    fallback_model "fallback-model": list(manifest::model) => texts(),
+    startup "startup": variant => shape::variants(StartupMode::VARIANTS),
+    on_denied "on-denied": variant => shape::variants(OnDenied::VARIANTS),
+    on_lost_session "on-lost-session": variant => shape::variants(OnLostSession::VARIANTS),
+    permissions "permissions": variant => shape::variants(ApprovalPolicy::VARIANTS),
+    run_command "run-command": switch => shape::boolean(),
 }
 
 /// Returns the key that a key stands for: the option `--allow-tool` has the same name in a file.
@@ -114,7 +103,7 @@ impl OptionPlaces {
     /// Returns the place of a text in the value of a key, or the place of the whole value.
     pub fn of(&self, key: &str, text: Option<&str>) -> Option<SourcePlace> {
         let find = |text: Option<&str>| {
-            self.0.iter().find(|(own, value, _)| own == key && value.as_deref() == text)
+            self.0.iter().find(|(known, value, _)| known == key && value.as_deref() == text)
         };
         find(text).or_else(|| find(None)).map(|(_, _, place)| *place)
     }
@@ -130,8 +119,8 @@ impl OptionPlaces {
             self.0.push((key.to_owned(), Some(text.text.to_string()), place));
         }
         if let YamlContent::Map(entries) = &node.value {
-            let names = entries.iter();
-            self.0.extend(names.map(|one| (key.to_owned(), Some(one.key.to_string()), one.at)));
+            let name = |entry: &YamlEntry| (key.to_owned(), Some(entry.key.to_string()), entry.at);
+            self.0.extend(entries.iter().map(name));
         }
     }
 }
@@ -143,20 +132,13 @@ pub struct WrittenOptions {
     /// The places of the options.
     pub places: OptionPlaces,
     /// The mistakes in them.
-    pub faults: Vec<OptionFault>,
+    pub faults: Vec<Error>,
 }
 
 impl WrittenOptions {
     /// Reads the options of a file. A value that is not a mapping has no options; the caller reports that mistake.
     pub(crate) fn of(root: &YamlValue) -> Self {
-        match &root.value {
-            YamlContent::Map(entries) => Self::read(entries),
-            YamlContent::Null
-            | YamlContent::Bool(_)
-            | YamlContent::Number(_)
-            | YamlContent::Text(_)
-            | YamlContent::List(_) => Self::default(),
-        }
+        Self::read(root.entries())
     }
 
     /// Reads the options among the entries of a mapping, and ignores other entries.
@@ -166,67 +148,11 @@ impl WrittenOptions {
             let key = canonical(&entry.key);
             if KEYS.contains(&key) {
                 written.places.note(key, &entry.value);
-                written.read_value(key, &entry.value);
+                let read = read_option(&mut written.options, key, &entry.value);
+                written.faults.extend(read.err());
             }
         }
         written
-    }
-
-    /// Reads the value of one key.
-    fn read_value(&mut self, key: &str, node: &YamlValue) {
-        let Self { options, faults, .. } = self;
-        let mut keep = |fault: Result<(), OptionFault>| faults.extend(fault.err());
-        match key {
-            "effort" => {
-                keep(named(key, node, &names(), &mut options.effort));
-            }
-            "permission_mode" => {
-                keep(named(key, node, &PermissionMode::NAMES, &mut options.permission_mode));
-            }
-            "background" => {
-                keep(named(key, node, &names(), &mut options.background));
-            }
-            "on_denied" => keep(named(key, node, &names(), &mut options.on_denied)),
-            "on_lost_session" => {
-                keep(named(key, node, &names(), &mut options.on_lost_session));
-            }
-            "permissions" => {
-                keep(named(key, node, &names(), &mut options.permissions));
-            }
-            "startup" => keep(named(key, node, &names(), &mut options.startup)),
-            "append_system_prompt" => {
-                keep(prompt(key, node, &mut options.append_system_prompt));
-            }
-            "strict_mcp" => keep(switch(key, node, &mut options.strict_mcp)),
-            "run_command" => keep(switch(key, node, &mut options.run_command)),
-            "max_turns" => keep(count(key, node, 1, &mut options.max_turns)),
-            "max_thinking_tokens" => {
-                keep(count(key, node, 0, &mut options.max_thinking_tokens));
-            }
-            "settings" => keep(files::config(key, node, &mut options.settings)),
-            "agents" => keep(files::config(key, node, &mut options.agents)),
-            "mcp_config" => keep(files::configs(key, node, &mut options.mcp_config)),
-            "system_prompt_file" => keep(files::path(key, node, &mut options.system_prompt_file)),
-            "tools" => keep(each(key, node, tool, &mut options.tools)),
-            "allowed_tools" => {
-                keep(each(key, node, tool_rule, &mut options.allowed_tools));
-            }
-            "disallowed_tools" => {
-                keep(each(key, node, tool_rule, &mut options.disallowed_tools));
-            }
-            "setting_sources" => {
-                let source =
-                    |text: &str| by_name("setting_sources", text, &names::<SettingSource>());
-                keep(each(key, node, source, &mut options.setting_sources));
-            }
-            "add_dirs" => keep(each(key, node, files::inside, &mut options.add_dirs)),
-            "plugin_dirs" => keep(each(key, node, files::inside, &mut options.plugin_dirs)),
-            "fallback_model" => {
-                keep(each(key, node, super::manifest::model, &mut options.fallback_model));
-            }
-            "env" => keep(environment(node, &mut options.env)),
-            _ => {}
-        }
     }
 }
 
@@ -258,37 +184,46 @@ pub fn model_hint(model: &ModelName) -> Option<String> {
 
 // Options that are lists: tools, rules, sources, and the environment.
 
-/// Reads a list, or a single text that stands for a list of one.
-fn each<T>(
-    key: &str,
-    node: &YamlValue,
+/// Returns the reader of a list, or of a single text that stands for a list of one.
+fn list<T>(
     read: impl Fn(&str) -> Result<T, String>,
-    into: &mut Option<Vec<T>>,
-) -> Result<(), OptionFault> {
-    let one = |node: &YamlValue| {
-        let text = scalar(node).ok_or_else(|| {
-            fault(node, format!("`{key}` is a list of texts, and this is {}", node.sort()))
-        })?;
-        read(&text).map_err(|why| fault(node, why))
-    };
-    let list = match &node.value {
-        YamlContent::List(list) => list.iter().map(one).collect::<Result<Vec<_>, _>>()?,
-        YamlContent::Text(text) if outer_parts(&text.text).len() > 1 => {
-            let parts = outer_parts(&text.text);
-            let parts: Vec<&str> =
-                parts.into_iter().map(str::trim).filter(|p| !p.is_empty()).collect();
-            // Only a text of a YAML file has a range there; this one is from a program.
-            let list = if text.range.is_empty() {
-                format!("(\"{}\")", parts.join("\" \""))
-            } else {
-                format!("[{}]", parts.join(", "))
+) -> impl Fn(&str, &YamlValue) -> Result<Vec<T>, Error> {
+    move |key, node| {
+        let entry = |node: &YamlValue| {
+            let wanted = || {
+                Error::new(
+                    node.at,
+                    format!("`{key}` is a list of texts, and this is {}", node.sort()),
+                )
             };
-            return Err(fault(node, format!("`{key}` is a list; write {list}")));
+            read(node.as_written().ok_or_else(wanted)?).map_err(|why| Error::new(node.at, why))
+        };
+        match &node.value {
+            YamlContent::List(list) => list.iter().map(entry).collect(),
+            YamlContent::Text(text) if outer_parts(&text.text).len() > 1 => {
+                let parts = outer_parts(&text.text).into_iter().map(str::trim);
+                let parts: Vec<&str> = parts.filter(|part| !part.is_empty()).collect();
+                // Only a text of a YAML file has a range there; this one is from a program.
+                let list = if text.range.is_empty() {
+                    format!("(\"{}\")", parts.join("\" \""))
+                } else {
+                    format!("[{}]", parts.join(", "))
+                };
+                Err(Error::new(node.at, format!("`{key}` is a list; write {list}")))
+            }
+            _ => Ok(vec![entry(node)?]),
         }
-        _ => vec![one(node)?],
-    };
-    *into = Some(list);
-    Ok(())
+    }
+}
+
+/// Returns one value or a list of them, as JSON Schema.
+fn one_or_more(item: Value) -> Value {
+    json!({ "anyOf": [item.clone(), shape::list(item)] })
+}
+
+/// Returns a text or a list of texts, as JSON Schema.
+fn texts() -> Value {
+    one_or_more(shape::text())
 }
 
 /// Returns the parts of a text between the commas outside of brackets.
@@ -332,47 +267,54 @@ pub fn tool_rule(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-/// Reads the environment: a list of names to pass, or a mapping of names to values.
-fn environment(
-    node: &YamlValue,
-    into: &mut Option<BTreeMap<String, EnvValue>>,
-) -> Result<(), OptionFault> {
-    let mut env = BTreeMap::new();
-    add_variables(node, &mut env)?;
-    *into = Some(env);
-    Ok(())
+/// Reads the name of a settings file.
+fn setting_source(text: &str) -> Result<SettingSource, String> {
+    by_name("setting_sources", text, &names())
 }
 
-fn add_variables(
-    node: &YamlValue,
-    env: &mut BTreeMap<String, EnvValue>,
-) -> Result<(), OptionFault> {
+/// Reads the environment: a list of names to pass, or a mapping of names to values.
+fn environment(_key: &str, node: &YamlValue) -> Result<BTreeMap<String, EnvValue>, Error> {
+    let mut env = BTreeMap::new();
+    add_variables(node, &mut env)?;
+    Ok(env)
+}
+
+fn add_variables(node: &YamlValue, env: &mut BTreeMap<String, EnvValue>) -> Result<(), Error> {
     match &node.value {
-        YamlContent::List(list) => return list.iter().try_for_each(|one| add_variables(one, env)),
+        YamlContent::List(list) => {
+            return list.iter().try_for_each(|item| add_variables(item, env));
+        }
         YamlContent::Map(entries) => {
-            for entry in entries.iter() {
-                let name = variable(&entry.key).map_err(|why| fault(&entry.value, why))?;
-                let value = match (&entry.value.value, scalar(&entry.value)) {
+            for YamlEntry { key, value, .. } in entries.iter() {
+                let name = variable(key).map_err(|why| Error::new(value.at, why))?;
+                let set = match (&value.value, value.as_written()) {
                     (YamlContent::Null, _) => EnvValue::Pass,
-                    (_, Some(text)) if !text.contains('\0') => EnvValue::Set(text),
+                    (_, Some(text)) if !text.contains('\0') => EnvValue::Set(text.to_owned()),
                     _ => {
                         let message =
                             format!("the value of `{name}` is a text; put quotes around it");
-                        return Err(fault(&entry.value, message));
+                        return Err(Error::new(value.at, message));
                     }
                 };
-                env.insert(name, value);
+                env.insert(name, set);
             }
         }
         _ => {
-            let name = scalar(node).ok_or_else(|| {
-                fault(node, "`env` is a list of names to pass, or a mapping NAME: value")
-            })?;
-            let name = variable(&name).map_err(|why| fault(node, why))?;
+            let wanted = "`env` is a list of names to pass, or a mapping NAME: value";
+            let name = node.as_written().ok_or_else(|| Error::new(node.at, wanted))?;
+            let name = variable(name).map_err(|why| Error::new(node.at, why))?;
             env.insert(name, EnvValue::Pass);
         }
     }
     Ok(())
+}
+
+/// Returns names to pass, or a mapping of names to values, as JSON Schema.
+fn environment_shape() -> Value {
+    let name = json!({ "type": "string", "pattern": r"^(?!RAYMOND_)[A-Za-z_][A-Za-z0-9_]*$" });
+    let value = json!({ "type": ["string", "number", "boolean", "null"] });
+    let values = json!({ "type": "object", "propertyNames": name, "additionalProperties": value });
+    one_or_more(json!({ "anyOf": [name, values] }))
 }
 
 /// Reads the name of an environment variable.
@@ -399,15 +341,6 @@ fn variable(name: &str) -> Result<String, String> {
 /// The longest text that is passed as an argument, in bytes: the system takes no longer ones.
 const MAX_ARGUMENT_BYTES: usize = 100_000;
 
-fn fault(node: &YamlValue, message: impl Into<String>) -> OptionFault {
-    OptionFault { at: node.at, message: message.into() }
-}
-
-/// Returns the text of a scalar as it is written: numbers and booleans are texts here, too.
-fn scalar(node: &YamlValue) -> Option<String> {
-    node.as_written().map(str::to_owned)
-}
-
 /// Returns the values of a kind, with their names.
 fn names<T: VariantArray + Copy + Into<&'static str>>() -> Vec<(&'static str, T)> {
     T::VARIANTS.iter().map(|&value| (value.into(), value)).collect()
@@ -427,60 +360,56 @@ fn by_name<T: Copy>(key: &str, name: &str, names: &[(&str, T)]) -> Result<T, Str
     Err(format!("unknown value `{name}` of `{key}`; {meant}"))
 }
 
-fn named<T: Copy>(
+fn named<T: Copy>(key: &str, node: &YamlValue, names: &[(&str, T)]) -> Result<T, Error> {
+    let all = || names.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
+    let wanted =
+        || Error::new(node.at, format!("`{key}` is one of {}, not {}", all(), node.sort()));
+    by_name(key, node.as_written().ok_or_else(wanted)?, names)
+        .map_err(|why| Error::new(node.at, why))
+}
+
+fn variant<T: VariantArray + Copy + Into<&'static str>>(
     key: &str,
     node: &YamlValue,
-    names: &[(&str, T)],
-    into: &mut Option<T>,
-) -> Result<(), OptionFault> {
-    let all = || names.iter().map(|(known, _)| *known).collect::<Vec<_>>().join(", ");
-    let text = scalar(node)
-        .ok_or_else(|| fault(node, format!("`{key}` is one of {}, not {}", all(), node.sort())))?;
-    *into = Some(by_name(key, &text, names).map_err(|why| fault(node, why))?);
-    Ok(())
+) -> Result<T, Error> {
+    named(key, node, &names())
+}
+
+fn permission_mode(key: &str, node: &YamlValue) -> Result<PermissionMode, Error> {
+    named(key, node, &PermissionMode::NAMES)
 }
 
 /// Reads a text of a system prompt.
-fn prompt(key: &str, node: &YamlValue, into: &mut Option<String>) -> Result<(), OptionFault> {
-    let text = scalar(node);
-    let text =
-        text.ok_or_else(|| fault(node, format!("`{key}` is a text, not {}", node.sort())))?;
-    if text.trim().is_empty() {
-        return Err(fault(node, format!("`{key}` is empty; write a text, or leave the key out")));
-    }
-    if text.len() > MAX_ARGUMENT_BYTES {
-        let message = format!(
+fn system_prompt(key: &str, node: &YamlValue) -> Result<String, Error> {
+    let why = match node.as_written() {
+        None => format!("`{key}` is a text, not {}", node.sort()),
+        Some(text) if text.trim().is_empty() => {
+            format!("`{key}` is empty; write a text, or leave the key out")
+        }
+        Some(text) if text.len() > MAX_ARGUMENT_BYTES => format!(
             "`{key}` is {} bytes long, and may have {MAX_ARGUMENT_BYTES}; put it into the prompt",
             text.len()
-        );
-        return Err(fault(node, message));
-    }
-    if text.contains('\0') {
-        return Err(fault(node, format!("`{key}` has a zero byte in it; remove it")));
-    }
-    *into = Some(text);
-    Ok(())
-}
-
-fn switch(key: &str, node: &YamlValue, into: &mut Option<bool>) -> Result<(), OptionFault> {
-    let YamlContent::Bool(value) = node.value else {
-        return Err(fault(node, format!("`{key}` is true or false, not {}", node.sort())));
+        ),
+        Some(text) if text.contains('\0') => format!("`{key}` has a zero byte in it; remove it"),
+        Some(text) => return Ok(text.to_owned()),
     };
-    *into = Some(value);
-    Ok(())
+    Err(Error::new(node.at, why))
 }
 
-fn count(
-    key: &str,
-    node: &YamlValue,
-    least: u32,
-    into: &mut Option<u32>,
-) -> Result<(), OptionFault> {
-    let number = scalar(node).and_then(|text| text.parse().ok());
-    let number = number.filter(|number| *number >= least);
-    let wanted = || format!("`{key}` is a whole number from {least} to {}", u32::MAX);
-    *into = Some(number.ok_or_else(|| fault(node, wanted()))?);
-    Ok(())
+fn switch(key: &str, node: &YamlValue) -> Result<bool, Error> {
+    match node.value {
+        YamlContent::Bool(value) => Ok(value),
+        _ => Err(Error::new(node.at, format!("`{key}` is true or false, not {}", node.sort()))),
+    }
+}
+
+/// Returns the reader of a whole number from `least` on.
+fn count(least: u32) -> impl Fn(&str, &YamlValue) -> Result<u32, Error> {
+    move |key, node| {
+        let number = node.as_written().and_then(|text| text.parse().ok());
+        let wanted = || format!("`{key}` is a whole number from {least} to {}", u32::MAX);
+        number.filter(|number| *number >= least).ok_or_else(|| Error::new(node.at, wanted()))
+    }
 }
 
 // Names of tools that are probably misspelt, and rules without effect. Claude Code accepts all of them silently.
@@ -528,7 +457,7 @@ const TOOLS: [&str; 38] = [
 ];
 
 /// Returns hints on misspelt names of Claude Code's tools, and on rules for tools that are not offered.
-pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> {
+pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<Error> {
     let lists = [
         ("tools", &options.tools),
         ("allowed_tools", &options.allowed_tools),
@@ -540,13 +469,13 @@ pub fn tool_name_hints(options: &TurnOptions, places: &OptionPlaces) -> Vec<Opti
     let hints = all.filter_map(|(key, rule)| {
         let message = misspelt(tool_of(rule))?;
         let at = places.of(key, Some(rule)).unwrap_or(SourcePlace::START);
-        Some(OptionFault { at, message })
+        Some(Error { at, message })
     });
     hints.chain(idle_rules(options, places)).collect()
 }
 
 /// Returns hints on rules for tools that are not offered.
-fn idle_rules(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> {
+fn idle_rules(options: &TurnOptions, places: &OptionPlaces) -> Vec<Error> {
     let Some(offered) = options.tools.as_ref() else { return Vec::new() };
     let is_offered =
         |name: &str| offered.iter().any(|tool| is_ruled_by(tool, name) || !is_known(tool));
@@ -558,7 +487,7 @@ fn idle_rules(options: &TurnOptions, places: &OptionPlaces) -> Vec<OptionFault> 
         let at = places.of("allowed_tools", Some(rule)).unwrap_or(SourcePlace::START);
         let message =
             format!("`tools` does not offer `{name}`, so `{rule}` allows nothing; add it there");
-        Some(OptionFault { at, message })
+        Some(Error { at, message })
     };
     options.allowed_tools.iter().flatten().filter_map(hint).collect()
 }

@@ -18,27 +18,25 @@ mod deserialize;
 pub(crate) mod tree;
 
 /// A mistake and its place.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{line}:{column}: {message}")]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+#[error("{at}: {message}")]
 pub struct Error {
-    /// The line in the text that was read, from 1.
-    pub line: u64,
-    /// The column in characters, from 1.
-    pub column: u64,
+    /// The place in the text that was read.
+    pub at: SourcePlace,
     /// The mistake and its fix.
     pub message: String,
 }
 
 impl Error {
     /// Returns a mistake at a place.
-    pub fn at(SourcePlace { line, column }: SourcePlace, message: String) -> Self {
-        Self { line, column, message }
+    pub fn new(at: SourcePlace, message: impl Into<String>) -> Self {
+        Self { at, message: message.into() }
     }
 }
 
 impl From<YamlFault> for Error {
     fn from(YamlFault { at, message, .. }: YamlFault) -> Self {
-        Self::at(at, message)
+        Self { at, message }
     }
 }
 
@@ -50,6 +48,20 @@ impl YamlErrors {
     /// Returns the value that was read, or keeps the error.
     pub fn keep<T>(&mut self, read: Result<T, Error>) -> Option<T> {
         read.map_err(|error| self.0.push(error)).ok()
+    }
+
+    /// Returns the value of a text, if it is there and can be read; a mistake in it has its place.
+    pub fn value<T>(
+        &mut self,
+        text: Option<PlacedValue<String>>,
+        read: impl Fn(&str) -> Result<T, String>,
+    ) -> Option<T> {
+        self.keep(value(text, read)).flatten()
+    }
+
+    /// Adds a mistake.
+    pub fn wrong(&mut self, at: SourcePlace, message: impl Into<String>) {
+        self.0.push(Error::new(at, message));
     }
 
     /// Adds mistakes.
@@ -84,13 +96,18 @@ pub(crate) fn read<T: for<'tree> Deserialize<'tree>>(
     kind: YamlFileKind,
     text: &str,
 ) -> Result<T, Error> {
+    from_tree(&sound_tree(kind, text)?)
+}
+
+/// Reads a text into a tree.
+///
+/// # Errors
+/// The first [`Error`].
+pub(crate) fn sound_tree(kind: YamlFileKind, text: &str) -> Result<YamlValue, Error> {
     let mut errors = YamlErrors::default();
-    let read = parse(kind, text, &mut errors).and_then(|root| errors.keep(from_tree(&root)));
-    match (read, errors.0.into_iter().next()) {
-        (_, Some(error)) => Err(error),
-        (Some(read), None) => Ok(read),
-        (None, None) => Err(Error::at(SourcePlace::START, "a value is missing here".to_owned())),
-    }
+    let root = parse(kind, text, &mut errors);
+    let missing = || Error::new(SourcePlace::START, "a value is missing here");
+    errors.or_else_first(root)?.ok_or_else(missing)
 }
 
 /// Reads a text into a tree. A tree in which a key stands twice is usable all the same, besides the mistake.
@@ -106,7 +123,7 @@ pub(crate) fn parse(kind: YamlFileKind, text: &str, errors: &mut YamlErrors) -> 
 /// [`Error`] with the place of the first value that the type does not take.
 pub(crate) fn from_tree<T: for<'tree> Deserialize<'tree>>(root: &YamlValue) -> Result<T, Error> {
     T::deserialize(YamlDeserializer(root))
-        .map_err(|error| Error::at(error.place_or(root.at), error.message))
+        .map_err(|error| Error { at: error.at.unwrap_or(root.at), message: error.message })
 }
 
 /// The most mistakes of one tree that are reported.
@@ -126,7 +143,7 @@ pub(crate) fn examine_tree<T: for<'tree> Deserialize<'tree>>(
             Ok(_) => return from_tree(&right).ok(),
             Err(error) => error,
         };
-        let at = SourcePlace { line: error.line, column: error.column };
+        let at = error.at;
         // A mistake of what a value was taken out of follows from that.
         if !changed.contains(&at) {
             errors.0.push(error);
@@ -149,7 +166,7 @@ pub fn value<T>(
     text: Option<PlacedValue<String>>,
     read: impl Fn(&str) -> Result<T, String>,
 ) -> Result<Option<T>, Error> {
-    text.map(|text| read(&text.value).map_err(|why| Error::at(text.at, why))).transpose()
+    text.map(|text| read(&text.value).map_err(|why| Error::new(text.at, why))).transpose()
 }
 
 // The tree of a YAML text: values in which every key and every value has its place.
@@ -295,6 +312,19 @@ impl YamlValue {
             YamlContent::Map(map) => Arc::make_mut(map)[number].value.remove(below),
             _ => {}
         }
+    }
+
+    /// Returns the entries of a mapping; any other value has none.
+    pub(crate) fn entries(&self) -> &[YamlEntry] {
+        match &self.value {
+            YamlContent::Map(entries) => entries,
+            _ => &[],
+        }
+    }
+
+    /// Returns the entry of a key, if this is a mapping that has it.
+    pub(crate) fn entry(&self, key: &str) -> Option<&YamlEntry> {
+        self.entries().iter().find(|entry| &*entry.key == key)
     }
 
     /// Returns whether nothing is written here.

@@ -36,14 +36,6 @@ pub enum AnswererKind {
 }
 
 impl AnswererKind {
-    /// Returns whether its turns cost money.
-    pub fn costs_money(self) -> bool {
-        match self {
-            Self::Claude => true,
-            Self::Scripted | Self::Replay => false,
-        }
-    }
-
     /// Returns the answerer's name for people.
     pub fn meaning(self) -> &'static str {
         match self {
@@ -68,10 +60,7 @@ impl AnswererKind {
 
     /// Returns whether it calls a model, and so costs money and needs permissions.
     pub fn calls_model(self) -> bool {
-        match self {
-            Self::Claude => true,
-            Self::Scripted | Self::Replay => false,
-        }
+        self == Self::Claude
     }
 }
 

@@ -14,82 +14,77 @@ use strum::{IntoStaticStr, VariantArray};
 use super::id::Folder;
 use super::model::ModelName;
 
-/// The options of a turn.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(default)]
-pub struct TurnOptions {
+/// Defines the options of a turn. One that is not given is left out where the options are stored.
+macro_rules! turn_options {
+    ($($(#[doc = $doc:literal])+ $key:ident: $kind:ty,)*) => {
+        /// The options of a turn.
+        #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+        #[serde(default)]
+        pub struct TurnOptions {
+            $($(#[doc = $doc])+
+            #[serde(skip_serializing_if = "Option::is_none")]
+            pub $key: Option<$kind>,)*
+        }
+
+        impl TurnOptions {
+            /// Returns these options, completed key by key from those of a layer farther away.
+            pub fn or(self, farther: &Self) -> Self {
+                let farther = farther.clone();
+                Self { $($key: self.$key.or(farther.$key),)* }
+            }
+        }
+    };
+}
+
+turn_options! {
     /// The effort that the model puts into thinking.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub effort: Option<EffortLevel>,
+    effort: EffortLevel,
     /// The built-in tools that are offered; an empty list offers none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub tools: Option<Vec<String>>,
+    tools: Vec<String>,
     /// Rules for tools that run without asking, such as `Bash(cargo test:*)`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub allowed_tools: Option<Vec<String>>,
+    allowed_tools: Vec<String>,
     /// Rules for tools that are denied.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub disallowed_tools: Option<Vec<String>>,
+    disallowed_tools: Vec<String>,
     /// The permission mode.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permission_mode: Option<PermissionMode>,
+    permission_mode: PermissionMode,
     /// A text that is appended to the system prompt.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub append_system_prompt: Option<String>,
+    append_system_prompt: String,
     /// The file of a system prompt that replaces Claude Code's own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub system_prompt_file: Option<String>,
+    system_prompt_file: String,
     /// Configurations of MCP servers.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub mcp_config: Option<Vec<ConfigSource>>,
+    mcp_config: Vec<ConfigSource>,
     /// True if only the MCP servers of `mcp_config` are used.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub strict_mcp: Option<bool>,
+    strict_mcp: bool,
     /// Further settings of Claude Code.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub settings: Option<ConfigSource>,
+    settings: ConfigSource,
     /// The settings files that are read; an empty list reads none.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub setting_sources: Option<Vec<SettingSource>>,
+    setting_sources: Vec<SettingSource>,
     /// Definitions of sub-agents.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub agents: Option<ConfigSource>,
+    agents: ConfigSource,
     /// Further directories that tools may access.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub add_dirs: Option<Vec<String>>,
+    add_dirs: Vec<String>,
     /// Directories of Claude Code plug-ins.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub plugin_dirs: Option<Vec<String>>,
+    plugin_dirs: Vec<String>,
     /// The number of requests that a turn may make.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_turns: Option<u32>,
+    max_turns: u32,
     /// The number of tokens that the model may think with.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub max_thinking_tokens: Option<u32>,
+    max_thinking_tokens: u32,
     /// The fate of background work at the turn's end.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub background: Option<BackgroundWork>,
+    background: BackgroundWork,
     /// Environment variables by name.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub env: Option<BTreeMap<String, EnvValue>>,
+    env: BTreeMap<String, EnvValue>,
     /// The models that are used in turn when the first is overloaded.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub fallback_model: Option<Vec<ModelName>>,
+    fallback_model: Vec<ModelName>,
     /// The part of Claude Code that is loaded when a process starts.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub startup: Option<StartupMode>,
+    startup: StartupMode,
     /// The consequence of a refused tool.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_denied: Option<OnDenied>,
+    on_denied: OnDenied,
     /// The consequence of a session that no longer exists.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub on_lost_session: Option<OnLostSession>,
+    on_lost_session: OnLostSession,
     /// The fate of a tool call that needs approval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub permissions: Option<ApprovalPolicy>,
+    permissions: ApprovalPolicy,
     /// True if a prompt that begins with a slash word is a command or a skill to run, not a text.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub run_command: Option<bool>,
+    run_command: bool,
 }
 
 impl TurnOptions {
@@ -158,37 +153,6 @@ impl TurnOptions {
             add_dirs: self.add_dirs.map(all),
             plugin_dirs: self.plugin_dirs.map(all),
             ..self
-        }
-    }
-
-    /// Returns these options, completed key by key from those of a layer farther away.
-    pub fn or(self, farther: &Self) -> Self {
-        let farther = farther.clone();
-        Self {
-            effort: self.effort.or(farther.effort),
-            tools: self.tools.or(farther.tools),
-            allowed_tools: self.allowed_tools.or(farther.allowed_tools),
-            disallowed_tools: self.disallowed_tools.or(farther.disallowed_tools),
-            permission_mode: self.permission_mode.or(farther.permission_mode),
-            append_system_prompt: self.append_system_prompt.or(farther.append_system_prompt),
-            system_prompt_file: self.system_prompt_file.or(farther.system_prompt_file),
-            mcp_config: self.mcp_config.or(farther.mcp_config),
-            strict_mcp: self.strict_mcp.or(farther.strict_mcp),
-            settings: self.settings.or(farther.settings),
-            setting_sources: self.setting_sources.or(farther.setting_sources),
-            agents: self.agents.or(farther.agents),
-            add_dirs: self.add_dirs.or(farther.add_dirs),
-            plugin_dirs: self.plugin_dirs.or(farther.plugin_dirs),
-            max_turns: self.max_turns.or(farther.max_turns),
-            max_thinking_tokens: self.max_thinking_tokens.or(farther.max_thinking_tokens),
-            background: self.background.or(farther.background),
-            env: self.env.or(farther.env),
-            fallback_model: self.fallback_model.or(farther.fallback_model),
-            startup: self.startup.or(farther.startup),
-            on_denied: self.on_denied.or(farther.on_denied),
-            on_lost_session: self.on_lost_session.or(farther.on_lost_session),
-            permissions: self.permissions.or(farther.permissions),
-            run_command: self.run_command.or(farther.run_command),
         }
     }
 }

@@ -188,9 +188,7 @@ pub(super) fn load(file: &Path) -> Result<ReadCases, Error> {
             .collect()),
         Err(errors) => Err(errors
             .into_iter()
-            .map(|yaml::Error { line, column, message }| {
-                diagnostic(file, (SourcePlace { line, column }, message))
-            })
+            .map(|yaml::Error { at, message }| diagnostic(file, (at, message)))
             .collect()),
     })
 }

@@ -427,7 +427,7 @@ impl HostPlaces {
 impl HostedRun {
     /// Returns whether its turns cost nothing.
     pub(super) fn has_free_turns(&self) -> bool {
-        !self.settings.answerer.costs_money()
+        !self.settings.answerer.calls_model()
     }
 
     /// Returns why the host does not carry out a request; `None` if it does.

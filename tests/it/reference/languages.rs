@@ -124,7 +124,7 @@ fn programs_lists_each_key_of_metadata_and_roles() {
     let roles = listed(&section(&page, "Roles"));
     let missing: Vec<&str> = METADATA.into_iter().filter(|key| !metadata.contains(*key)).collect();
     assert!(missing.is_empty(), "programs.md does not list {missing:?} in Metadata");
-    let own = ROLE_KEYWORDS.iter().filter(|key| !turn_options::DASHED_KEYS.contains(key));
+    let own = ROLE_KEYWORDS.iter().filter(|key| !turn_options::KEYWORDS.contains(key));
     let missing: Vec<_> = own.filter(|key| !roles.contains(&format!(":{key}"))).collect();
     assert!(missing.is_empty(), "programs.md does not list {missing:?} in Roles");
 }

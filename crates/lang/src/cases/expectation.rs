@@ -315,7 +315,7 @@ pub(super) struct FieldReader {
 impl FieldReader {
     /// Keeps a mistake.
     pub(super) fn wrong(&mut self, at: SourcePlace, message: impl Into<String>) {
-        self.errors.add([Error::at(at, message.into())]);
+        self.errors.add([Error::new(at, message.into())]);
     }
 
     /// Returns the value, or keeps the mistake at its place.

@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use raymond_model::json_mistake::{PathSegment, ValuePath, placed_mistake};
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
-use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Number, Value};
 
@@ -321,19 +320,9 @@ impl Serialize for OrderedJson {
             Self::Bool(value) => serializer.serialize_bool(*value),
             Self::Number(number) => number.serialize(serializer),
             Self::Text(text) => serializer.serialize_str(text),
-            Self::List(list) => {
-                let mut sequence = serializer.serialize_seq(Some(list.len()))?;
-                for entry in list {
-                    sequence.serialize_element(entry)?;
-                }
-                sequence.end()
-            }
+            Self::List(list) => serializer.collect_seq(list),
             Self::Object(fields) => {
-                let mut map = serializer.serialize_map(Some(fields.len()))?;
-                for (key, value) in fields {
-                    map.serialize_entry(key, value)?;
-                }
-                map.end()
+                serializer.collect_map(fields.iter().map(|(key, value)| (key, value)))
             }
         }
     }
@@ -356,14 +345,6 @@ impl<'de> Visitor<'de> for OrderedVisitor {
 
     fn visit_unit<E: Error>(self) -> Result<OrderedJson, E> {
         Ok(OrderedJson::Null)
-    }
-
-    fn visit_none<E: Error>(self) -> Result<OrderedJson, E> {
-        Ok(OrderedJson::Null)
-    }
-
-    fn visit_some<D: Deserializer<'de>>(self, deserializer: D) -> Result<OrderedJson, D::Error> {
-        deserializer.deserialize_any(self)
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<OrderedJson, E> {

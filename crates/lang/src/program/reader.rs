@@ -14,7 +14,7 @@ use crate::program::parse::{Form, FormContent, LineIndex};
 use crate::program::requests::RequestNames;
 use crate::program::scopes::RequestGroups;
 use crate::source::{SourcePlace, WorkflowSource};
-use crate::turn_options::{DASHED_KEYS, KEYS, WrittenOptions, embed_files};
+use crate::turn_options::{KEYS, KEYWORDS, WrittenOptions, embed_files};
 use crate::yaml::{YamlContent, YamlEntry, YamlScalar, YamlValue};
 
 /// The longest name, in bytes.
@@ -474,8 +474,8 @@ impl ProgramReader<'_> {
 impl ProgramReader<'_> {
     /// Reads the options among the keywords of a role; their mistakes are reported.
     pub(super) fn turn_options(&mut self, fields: &FormFields<'_>) -> WrittenOptions {
-        let given = KEYS.into_iter().zip(DASHED_KEYS).filter_map(|(key, dashed)| {
-            let form = fields.get(dashed).filter(|form| !form.is_wrong())?;
+        let given = KEYS.into_iter().zip(KEYWORDS).filter_map(|(key, keyword)| {
+            let form = fields.get(keyword).filter(|form| !form.is_wrong())?;
             Some(YamlEntry { key: key.into(), at: form.at, value: node(form) })
         });
         let entries: Vec<YamlEntry> = given.collect();
@@ -539,12 +539,12 @@ pub const METADATA: [&str; 6] =
     ["label", "description", "max-iterations", "max-budget-usd", "model", "publish-state"];
 
 /// The keywords of a role: its own, and those of the options of turns.
-pub const ROLE_KEYWORDS: [&str; 5 + DASHED_KEYS.len()] = {
-    let mut keys = ["agent-kind"; 5 + DASHED_KEYS.len()];
+pub const ROLE_KEYWORDS: [&str; 5 + KEYWORDS.len()] = {
+    let mut keys = ["agent-kind"; 5 + KEYWORDS.len()];
     (keys[1], keys[2], keys[3], keys[4]) = ("handle-ref", "model", "cwd", "output");
     let mut index = 0;
-    while index < DASHED_KEYS.len() {
-        keys[5 + index] = DASHED_KEYS[index];
+    while index < KEYWORDS.len() {
+        keys[5 + index] = KEYWORDS[index];
         index += 1;
     }
     keys

@@ -52,8 +52,8 @@ pub fn examine(text: &str) -> ExaminedDocument {
     let frontmatter::ExaminedFrontmatter { frontmatter, places, mut errors } =
         frontmatter::examine(&head);
     if body.trim().is_empty() {
-        let message = "the prompt is empty; write what the agent is to do".to_owned();
-        errors.keep::<()>(Err(yaml::Error { line: body_line, column: 1, message }));
+        let at = SourcePlace { line: body_line, column: 1 };
+        errors.wrong(at, "the prompt is empty; write what the agent is to do");
     }
     let document = PromptDocument { frontmatter, body: body.to_owned(), body_line };
     ExaminedDocument { document, places, errors }
@@ -81,9 +81,9 @@ pub(crate) fn split(text: &str) -> Result<(String, &str, u64), yaml::Error> {
         }
         end += line.len();
     }
-    let message =
-        "the frontmatter that begins here is not closed; end it with a line `---`".to_owned();
-    Err(yaml::Error { line: blank + 1, column: 1, message })
+    let at = SourcePlace { line: blank + 1, column: 1 };
+    let message = "the frontmatter that begins here is not closed; end it with a line `---`";
+    Err(yaml::Error::new(at, message))
 }
 
 // Finds frontmatter that counts as a part of the prompt: its first line `---` is missing, or it is a second block.

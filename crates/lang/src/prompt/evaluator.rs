@@ -35,7 +35,6 @@ use serde_json::{Value, json};
 
 use crate::hint::{closest, is_slip};
 use crate::manifest;
-use crate::output::OrderedJson;
 use crate::schema::shape;
 use crate::source::SourcePlace;
 use crate::yaml::{Error, PlacedValue, value};
@@ -113,14 +112,14 @@ impl RawEvaluator {
             (Some(pattern), None) => {
                 if let Some(model) = self.model {
                     let message = "a pattern has no model; leave it out, or name a `prompt`";
-                    return Err(Error::at(model.at, message.to_owned()));
+                    return Err(Error::new(model.at, message));
                 }
-                compile(&pattern.value).map_err(|why| Error::at(pattern.at, why))?;
+                compile(&pattern.value).map_err(|why| Error::new(pattern.at, why))?;
                 let found = self.then.map(|entry| allowed(entry, policy)).transpose()?;
                 let missing = self.r#else.map(|entry| allowed(entry, policy)).transpose()?;
                 if found.is_none() && missing.is_none() {
                     let message = "a pattern needs `then`, the transition to take if it matches, or `else`, if it does not";
-                    return Err(Error::at(pattern.at, message.to_owned()));
+                    return Err(Error::new(pattern.at, message));
                 }
                 let [found, missing] = [found, missing].map(|way| way.map(Box::new));
                 Ok(Evaluator::Pattern { pattern: pattern.value, found, missing })
@@ -128,18 +127,18 @@ impl RawEvaluator {
             (None, Some(prompt)) => {
                 if let Some(stray) = self.then.or(self.r#else) {
                     let message = "the answer of a prompt says which transition to take; leave out `then` and `else`";
-                    return Err(Error::at(stray.at, message.to_owned()));
+                    return Err(Error::new(stray.at, message));
                 }
                 let file = value(Some(prompt), |name| {
                     StateName::parse(name).map_err(|error| error.to_string())
                 })?;
                 let model = value(self.model, manifest::model)?;
-                let missing = || Error::at(place, "an evaluator needs a prompt".to_owned());
+                let missing = || Error::new(place, "an evaluator needs a prompt");
                 Ok(Evaluator::Prompt { file: file.ok_or_else(missing)?, model })
             }
             _ => {
                 let message = "an evaluator has either a `pattern` or a `prompt`";
-                Err(Error::at(place, message.to_owned()))
+                Err(Error::new(place, message))
             }
         }
     }
@@ -154,13 +153,13 @@ fn allowed(
     written.value.take_plain_when();
     if let Some(when) = &written.value.when {
         let message = "`when` decides by the fields of an `output`, and a pattern by itself";
-        return Err(Error::at(when.at, message.to_owned()));
+        return Err(Error::new(when.at, message));
     }
     let asks_nothing = !written.value.attributes.contains_key("question");
     let transition = entry(written)?;
     if transition.tag() == TagName::Ask && asks_nothing {
         let message = "the question is missing; add `question`, which the person reads";
-        return Err(Error::at(place, message.to_owned()));
+        return Err(Error::new(place, message));
     }
     if policy.allows(&transition) {
         return Ok(transition);
@@ -168,7 +167,7 @@ fn allowed(
     let message = format!(
         "{transition} is not among the allowed_transitions of this state, and an evaluator cannot bypass them; list it there"
     );
-    Err(Error::at(place, message))
+    Err(Error::new(place, message))
 }
 
 fn compile(pattern: &str) -> Result<Regex, String> {
@@ -277,7 +276,7 @@ pub(super) struct PolicyEntry {
     /// The tag, and its attributes.
     pub(super) attributes: BTreeMap<String, PlacedValue<String>>,
     /// The conditions on the answer's fields.
-    pub(super) when: Option<PlacedValue<OrderedJson>>,
+    pub(super) when: Option<PlacedValue<Value>>,
     /// A key that was probably meant to be `when`, and its place.
     pub(super) misspelt_when: Option<(String, SourcePlace)>,
 }
@@ -292,7 +291,7 @@ impl PolicyEntry {
     }
 
     /// Reads a key that looks like `when`: as a variable if its value is plain, else as a misspelling.
-    fn take_like_when(&mut self, key: String, value: &PlacedValue<OrderedJson>) {
+    fn take_like_when(&mut self, key: String, value: &PlacedValue<Value>) {
         match plain(value) {
             Some(text) => {
                 self.attributes.insert(key, text);
@@ -303,12 +302,11 @@ impl PolicyEntry {
 }
 
 /// Returns a plain value as a text.
-fn plain(value: &PlacedValue<OrderedJson>) -> Option<PlacedValue<String>> {
+fn plain(value: &PlacedValue<Value>) -> Option<PlacedValue<String>> {
     let text = match &value.value {
-        OrderedJson::Text(text) => text.clone(),
-        OrderedJson::Number(number) => number.to_string(),
-        OrderedJson::Bool(value) => value.to_string(),
-        OrderedJson::Null | OrderedJson::List(_) | OrderedJson::Object(_) => return None,
+        Value::String(text) => text.clone(),
+        Value::Number(_) | Value::Bool(_) => value.value.to_string(),
+        Value::Null | Value::Array(_) | Value::Object(_) => return None,
     };
     Some(PlacedValue { value: text, at: value.at })
 }
@@ -385,7 +383,7 @@ pub(super) fn listed(written: PlacedValue<PolicyEntry>) -> Result<Transition, Er
         None => Ok(transition),
         Some(place) => {
             let message = "the question is the agent's own; write { tag: ask, next: FILE.md }";
-            Err(Error::at(place, message.to_owned()))
+            Err(Error::new(place, message))
         }
     }
 }
@@ -393,42 +391,39 @@ pub(super) fn listed(written: PlacedValue<PolicyEntry>) -> Result<Transition, Er
 pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error> {
     let (place, mut attributes) = (entry.at, entry.value.attributes);
     if let Some((key, at)) = entry.value.misspelt_when {
-        return Err(Error::at(at, format!("unknown key `{key}`; did you mean `when`?")));
+        return Err(Error::new(at, format!("unknown key `{key}`; did you mean `when`?")));
     }
     let Some(name) = attributes.remove("tag") else {
-        return Err(Error::at(
-            place,
-            format!("this entry has no `tag`; use one of {}", tag_names()),
-        ));
+        let message = format!("this entry has no `tag`; use one of {}", tag_names());
+        return Err(Error::new(place, message));
     };
     let Some(tag) = TagName::from_name(&name.value) else {
         let hint = closest(&name.value, TagName::ALL.iter().map(|tag| tag.name()))
             .map(|tag| format!("; did you mean `{tag}`?"));
         let hint = hint.unwrap_or_else(|| format!("; use one of {}", tag_names()));
-        return Err(Error::at(name.at, format!("unknown tag `{}`{hint}", name.value)));
+        return Err(Error::new(name.at, format!("unknown tag `{}`{hint}", name.value)));
     };
     let target = attributes.remove("target");
     let question = if tag == TagName::Ask { attributes.remove("question") } else { None };
     let payload = if tag == TagName::Result { attributes.remove("payload") } else { None };
     if let Some(payload) = payload.as_ref().filter(|payload| payload.value.trim().is_empty()) {
         let message = "an empty `payload` is the same as none; leave it out, so that the text is the agent's own";
-        return Err(Error::at(payload.at, message.to_owned()));
+        return Err(Error::new(payload.at, message));
     }
     let body = match (&target, tag) {
         (Some(target), TagName::Result) => {
-            let message = "a result has no `target`; write { tag: result }".to_owned();
-            return Err(Error::at(target.at, message));
+            return Err(Error::new(target.at, "a result has no `target`; write { tag: result }"));
         }
         (Some(target), TagName::Ask) => {
             let message = "an ask has no `target`; write { tag: ask, next: FILE.md }, the state that gets the answer";
-            return Err(Error::at(target.at, message.to_owned()));
+            return Err(Error::new(target.at, message));
         }
         (None, TagName::Result) => payload.as_ref().map_or("", |payload| payload.value.trim()),
         (None, TagName::Ask) => question.as_ref().map_or(ANY_TEXT, |question| &question.value),
         (Some(target), _) => &target.value,
         (None, _) => {
             let message = format!("`{tag}` needs a `target`, the file it leads to");
-            return Err(Error::at(name.at, message));
+            return Err(Error::new(name.at, message));
         }
     };
     if let Some((key, value)) = attributes.iter().find(|(key, _)| is_misspelt(key)) {
@@ -436,13 +431,13 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
             "`{key}` is probably misspelt: a variable may not look so much like {}",
             KEYS.map(|known| format!("`{known}`")).join(", ")
         );
-        return Err(Error::at(value.at, message));
+        return Err(Error::new(value.at, message));
     }
     if let Some((_, value)) = attributes.get_key_value("as").filter(|_| tag != TagName::Fork) {
         let message = format!(
             "`as` names the entries of a fork's `each`, and `{tag}` has none; leave it out"
         );
-        return Err(Error::at(value.at, message));
+        return Err(Error::new(value.at, message));
     }
     let culprit = |key: &str| attributes.get(key).map(|value| value.at);
     let place = [tag.required_attribute().unwrap_or(""), "return", "next"]
@@ -459,7 +454,7 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
             InvalidTransition::UnexpectedAttribute { attribute, .. } => places.get(attribute),
             _ => None,
         };
-        Error::at(of_attribute.copied().unwrap_or(place), error.to_string())
+        Error::new(of_attribute.copied().unwrap_or(place), error.to_string())
     })
 }
 

@@ -17,67 +17,11 @@
 use serde_json::{Value, json};
 
 use crate::hint::closest;
-use crate::plugins::some_time;
 use crate::schema::shape;
-use crate::yaml::{Error, PlacedValue, YamlErrors, value};
 use raymond_model::id::StateName;
-use raymond_model::join::{Join, JoinCondition, JoinFallback, UnjoinedPolicy};
+use raymond_model::join::{JoinCondition, JoinFallback, UnjoinedPolicy};
 
-/// The keys of a join as they are written.
-pub(super) struct RawJoin {
-    pub(super) join: Option<PlacedValue<String>>,
-    pub(super) timeout: Option<PlacedValue<String>>,
-    pub(super) on_timeout: Option<PlacedValue<String>>,
-    pub(super) on_failure: Option<PlacedValue<String>>,
-    pub(super) rest: Option<PlacedValue<String>>,
-}
-
-impl RawJoin {
-    /// Returns the join that the keys describe; without `join`, the others are mistakes.
-    pub(super) fn read(self, errors: &mut YamlErrors) -> Option<Join> {
-        let Self { join, timeout, on_timeout, on_failure, rest } = self;
-        if join.is_none() {
-            let keys = [
-                ("timeout", &timeout),
-                ("on_timeout", &on_timeout),
-                ("on_failure", &on_failure),
-                ("rest", &rest),
-            ];
-            for (key, written) in keys {
-                if let Some(written) = written {
-                    let message = format!(
-                        "`{key}` says how long or how a join waits; it needs `join: all`, `any` or a number beside it{}",
-                        if key == "timeout" {
-                            "; how long a turn may take is `supervision: { timeout: … }`"
-                        } else {
-                            ""
-                        }
-                    );
-                    errors.keep::<()>(Err(Error::at(written.at, message)));
-                }
-            }
-            return None;
-        }
-        if let (Some(late), None) = (&on_timeout, &timeout) {
-            let message = "`on_timeout` needs a `timeout` beside it, such as 2h".to_owned();
-            errors.keep::<()>(Err(Error::at(late.at, message)));
-        }
-        let need = errors.keep(value(join, join_condition)).flatten();
-        let timeout_ms = errors.keep(value(timeout, some_time)).flatten();
-        let on_timeout = errors.keep(value(on_timeout, join_fallback)).flatten();
-        let on_failure = errors.keep(value(on_failure, join_fallback)).flatten();
-        let rest = errors.keep(value(rest, unjoined_policy)).flatten();
-        Some(Join {
-            need: need?,
-            timeout_ms,
-            on_timeout: on_timeout.unwrap_or_default(),
-            on_failure: on_failure.unwrap_or_default(),
-            rest: rest.unwrap_or_default(),
-        })
-    }
-}
-
-fn join_condition(text: &str) -> Result<JoinCondition, String> {
+pub(super) fn join_condition(text: &str) -> Result<JoinCondition, String> {
     match (text, text.parse()) {
         ("all", _) => Ok(JoinCondition::All),
         ("any", _) => Ok(JoinCondition::Any),
@@ -88,7 +32,7 @@ fn join_condition(text: &str) -> Result<JoinCondition, String> {
     }
 }
 
-fn join_fallback(text: &str) -> Result<JoinFallback, String> {
+pub(super) fn join_fallback(text: &str) -> Result<JoinFallback, String> {
     match text {
         "fail" => return Ok(JoinFallback::Fail),
         "keep" => return Ok(JoinFallback::Keep),
@@ -104,7 +48,7 @@ fn join_fallback(text: &str) -> Result<JoinFallback, String> {
     Err(format!("`{text}` is not a valid fallback{meant}"))
 }
 
-fn unjoined_policy(text: &str) -> Result<UnjoinedPolicy, String> {
+pub(super) fn unjoined_policy(text: &str) -> Result<UnjoinedPolicy, String> {
     match text {
         "leave" => Ok(UnjoinedPolicy::Leave),
         "stop" => Ok(UnjoinedPolicy::Stop),

@@ -12,11 +12,13 @@ use raymond_model::settings::ForkRules;
 use raymond_model::time::millis;
 use raymond_model::transition::{ANY_LIST, Transition};
 use raymond_model::turn_options::TurnOptions;
+use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use crate::keys::unknown_keys;
 use crate::manifest::budget;
-use crate::output::{FieldTest, OrderedJson, OutputKey, OutputRule, SchemaOrigin, schema_file};
+use crate::output::{OutputKey, OutputRule, SchemaOrigin};
+use crate::plugins::some_time;
 use crate::prompt::evaluator::{EntryPlace, Evaluator, PolicyEntry, RawEvaluator};
 use crate::prompt::scopes::first_state;
 use crate::prompt::script::PreparedScript;
@@ -25,7 +27,7 @@ use crate::schema::shape;
 use crate::source::{SourcePlace, WorkflowSource};
 use crate::turn_options::{OptionPlaces, WrittenOptions};
 use crate::yaml::tree::YamlFileKind;
-use crate::yaml::{Error, PlacedValue, YamlErrors, value};
+use crate::yaml::{Error, PlacedValue, YamlErrors, YamlValue};
 use crate::{manifest, plugins, yaml};
 
 /// The content of a prompt's frontmatter.
@@ -56,7 +58,7 @@ listed_keys! {
         allowed_transitions: Option<PlacedValue<Vec<PlacedValue<PolicyEntry>>>> => evaluator::list_shape,
         /// The form of the answer: a JSON Schema, or the file that has it. The fields of the answer decide
         /// what follows.
-        output: Option<PlacedValue<OrderedJson>> => shape::output,
+        output: Option<IgnoredAny> => shape::output,
         /// The model of the state: opus, sonnet, haiku, or a full name.
         model: Option<PlacedValue<String>> => shape::model,
         /// The supervision of agents that start here.
@@ -170,12 +172,14 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     let ExaminedFrontmatter { frontmatter, places, errors } = &mut examined;
     let root = yaml::parse(YamlFileKind::FRONTMATTER, yaml, errors);
     let Some(root) = root.filter(|root| !root.is_null()) else { return examined };
-    let Some(raw) = yaml::examine_tree::<RawFrontmatter>(&root, errors) else { return examined };
+    let Some(mut raw) = yaml::examine_tree::<RawFrontmatter>(&root, errors) else {
+        return examined;
+    };
     let of_manifest: Vec<&str> = manifest::RawManifest::KEYS.iter().map(|key| key.name).collect();
     let elsewhere = ("raymond.yaml", &*of_manifest);
     errors.add(unknown_keys(&root, RawFrontmatter::KEYS, Some(elsewhere)));
     let mut whens = Vec::new();
-    if let Some(entries) = raw.allowed_transitions {
+    if let Some(entries) = raw.allowed_transitions.take() {
         places.policy = Some(entries.at);
         for mut written in entries.value {
             if raw.output.is_none() {
@@ -191,41 +195,41 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
             }
         }
     }
-    read(raw.output, &whens, raw.evaluator.as_ref(), frontmatter, places, errors);
+    let output = raw.output.take().and_then(|_| root.entry("output"));
+    read(
+        output.map(|entry| &entry.value),
+        &whens,
+        raw.evaluator.as_ref(),
+        frontmatter,
+        places,
+        errors,
+    );
     let written = WrittenOptions::of(&root);
     (frontmatter.options, places.options) = (written.options, written.places);
     errors.add(written.faults);
     let is_whole = errors.is_empty();
-    places.model = place(raw.model.as_ref());
-    frontmatter.model = errors.keep(value(raw.model, manifest::model)).flatten();
-    let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
-    places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
-    let many = errors.keep(value(raw.forks, forking::forks)).flatten();
-    frontmatter.policy.many_forks = many.unwrap_or_default();
-    errors.keep(force_implicit(raw.force_implicit, frontmatter));
-    frontmatter.forks = ForkRules {
-        max_fan_out: errors.keep(value(raw.max_fan_out, forking::count)).flatten(),
-        stagger_ms: errors.keep(value(raw.stagger, millis)).flatten(),
-    };
     places.join = place(raw.join.as_ref());
     places.on_failure = place(raw.on_failure.as_ref());
     places.on_timeout = place(raw.on_timeout.as_ref());
-    frontmatter.join = forking::RawJoin {
-        join: raw.join,
-        timeout: raw.timeout,
-        on_timeout: raw.on_timeout,
-        on_failure: raw.on_failure,
-        rest: raw.rest,
-    }
-    .read(errors);
+    frontmatter.join = raw.take_join(errors);
+    places.model = place(raw.model.as_ref());
+    frontmatter.model = errors.value(raw.model, manifest::model);
+    let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
+    places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
+    frontmatter.policy.many_forks = errors.value(raw.forks, forking::forks).unwrap_or_default();
+    errors.keep(force_implicit(raw.force_implicit, frontmatter));
+    frontmatter.forks = ForkRules {
+        max_fan_out: errors.value(raw.max_fan_out, forking::count),
+        stagger_ms: errors.value(raw.stagger, millis),
+    };
     let supervision = raw.supervision.map(plugins::RawSupervision::read).transpose();
     places.budget = place(raw.budget.as_ref());
     frontmatter.agent_options = AgentOptions {
         supervision: errors.keep(supervision).flatten().unwrap_or_default(),
-        budget_usd: errors.keep(value(raw.budget, budget)).flatten(),
+        budget_usd: errors.value(raw.budget, budget),
         worktree: raw.worktree.unwrap_or_default(),
         no_snapshots: raw.snapshots == Some(false),
-        host: errors.keep(value(raw.host, manifest::host_label)).flatten(),
+        host: errors.value(raw.host, manifest::host_label),
     };
     if let Some(evaluator) = raw.evaluator.filter(|_| is_whole) {
         places.evaluator = evaluator.value.place_of_prompt();
@@ -236,6 +240,47 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     examined
 }
 
+impl RawFrontmatter {
+    /// Takes the keys of a join and returns the join that they describe; without `join`, the others are mistakes.
+    fn take_join(&mut self, errors: &mut YamlErrors) -> Option<Join> {
+        let Some(join) = self.join.take() else {
+            let keys = [
+                ("timeout", &self.timeout),
+                ("on_timeout", &self.on_timeout),
+                ("on_failure", &self.on_failure),
+                ("rest", &self.rest),
+            ];
+            for (key, written) in keys {
+                let Some(written) = written else { continue };
+                let of_turn = match key {
+                    "timeout" => "; how long a turn may take is `supervision: { timeout: … }`",
+                    _ => "",
+                };
+                let message = format!(
+                    "`{key}` says how long or how a join waits; it needs `join: all`, `any` or a number beside it{of_turn}"
+                );
+                errors.wrong(written.at, message);
+            }
+            return None;
+        };
+        if let (Some(late), None) = (&self.on_timeout, &self.timeout) {
+            errors.wrong(late.at, "`on_timeout` needs a `timeout` beside it, such as 2h");
+        }
+        let need = errors.value(Some(join), forking::join_condition);
+        let timeout_ms = errors.value(self.timeout.take(), some_time);
+        let on_timeout = errors.value(self.on_timeout.take(), forking::join_fallback);
+        let on_failure = errors.value(self.on_failure.take(), forking::join_fallback);
+        let rest = errors.value(self.rest.take(), forking::unjoined_policy);
+        Some(Join {
+            need: need?,
+            timeout_ms,
+            on_timeout: on_timeout.unwrap_or_default(),
+            on_failure: on_failure.unwrap_or_default(),
+            rest: rest.unwrap_or_default(),
+        })
+    }
+}
+
 /// Reads `force_implicit`, which needs a single transition that leaves nothing to the agent.
 fn force_implicit(
     written: Option<PlacedValue<bool>>,
@@ -244,11 +289,11 @@ fn force_implicit(
     let Some(PlacedValue { value: true, at }) = written else { return Ok(()) };
     if frontmatter.output.is_some() {
         let message = "the fields of an `output` decide what follows; leave `force_implicit` out";
-        return Err(Error::at(at, message.to_owned()));
+        return Err(Error::new(at, message));
     }
     if frontmatter.policy.implied().is_none() {
         let message = "this needs exactly one allowed transition, which leaves nothing to the agent: no ask, no result without `payload`, and no fork with `each: any`";
-        return Err(Error::at(at, message.to_owned()));
+        return Err(Error::new(at, message));
     }
     frontmatter.policy.force_implicit = true;
     Ok(())
@@ -388,8 +433,8 @@ pub fn resolve_join(join: &mut Join, source: &dyn WorkflowSource) {
 
 /// Reads `output`, and the `when` of each entry of the policy.
 fn read(
-    output: Option<PlacedValue<OrderedJson>>,
-    whens: &[Option<PlacedValue<OrderedJson>>],
+    output: Option<&YamlValue>,
+    whens: &[Option<PlacedValue<Value>>],
     evaluator: Option<&PlacedValue<RawEvaluator>>,
     frontmatter: &mut Frontmatter,
     places: &mut FrontmatterPlaces,
@@ -398,42 +443,32 @@ fn read(
     let Some(output) = output else {
         if let Some(when) = whens.iter().flatten().next() {
             let message = "`when` decides by the fields of an `output`; give the state one, such as `output: verdict.schema.json`";
-            errors.keep::<()>(Err(Error::at(when.at, message.to_owned())));
+            errors.wrong(when.at, message);
         }
         return;
     };
     if let Some(evaluator) = evaluator {
         let message = "the fields of an `output` decide what follows; leave the evaluator out";
-        errors.keep::<()>(Err(Error::at(evaluator.at, message.to_owned())));
+        errors.wrong(evaluator.at, message);
     }
     if frontmatter.policy.is_open() && errors.is_empty() {
         frontmatter.policy = TransitionPolicy::result();
         places.entries = vec![EntryPlace::whole(output.at)];
         places.whens = vec![None];
     }
-    let place = output.at;
-    let schema = match output.value {
-        OrderedJson::Text(name) => schema_file(&name).map(SchemaOrigin::File),
-        written @ OrderedJson::Object(_) => Ok(SchemaOrigin::Inline(written)),
-        _ => Err("an output is a JSON schema: a file such as verdict.schema.json, or a mapping with `type: object`".to_owned()),
-    };
-    let Some(schema) = errors.keep(schema.map_err(|why| Error::at(place, why))) else { return };
+    let Some(schema) = errors.keep(SchemaOrigin::of_tree(output)) else { return };
     let mut rules = Vec::new();
     for (index, transition) in frontmatter.policy.allowed.iter().enumerate() {
-        let at = places.entries.get(index).map_or(place, |place| place.entry);
-        let unsaid = says_all(transition).map_err(|why| Error::at(at, why.to_owned()));
-        errors.keep(unsaid);
-        let when = whens.get(index).and_then(Option::as_ref);
-        let when = when.map(tests).transpose().map(Option::unwrap_or_default);
+        if let Err(why) = says_all(transition) {
+            errors.wrong(places.entries.get(index).map_or(output.at, |place| place.entry), why);
+        }
+        let tests = whens.get(index).and_then(Option::as_ref).map_or(Ok(Vec::new()), |when| {
+            OutputRule::tests(&when.value).map_err(|why| Error::new(when.at, why))
+        });
         let transition = transition.clone();
-        rules.extend(errors.keep(when).map(|when| OutputRule { when, transition }));
+        rules.extend(errors.keep(tests).map(|when| OutputRule { when, transition }));
     }
-    frontmatter.output = Some(OutputKey { schema, place, rules });
-}
-
-fn tests(when: &PlacedValue<OrderedJson>) -> Result<Vec<FieldTest>, Error> {
-    let value = serde_json::to_value(&when.value).unwrap_or(Value::Null);
-    OutputRule::tests(&value).map_err(|why| Error::at(when.at, why))
+    frontmatter.output = Some(OutputKey { schema, place: output.at, rules });
 }
 
 /// Checks that an entry leaves nothing to the words of a tag.
@@ -446,12 +481,7 @@ fn says_all(transition: &Transition) -> Result<(), &'static str> {
         Transition::Result { payload, .. } if !payload.is_empty() => {
             Err("the answer itself is the text of the result; leave `payload` out")
         }
-        Transition::Goto { .. }
-        | Transition::Reset { .. }
-        | Transition::Call { .. }
-        | Transition::Function { .. }
-        | Transition::Fork { .. }
-        | Transition::Result { .. } => Ok(()),
+        _ => Ok(()),
     }
 }
 

@@ -169,7 +169,7 @@ pub fn task(position: &PromptContext, task: &PromptTask) -> Result<PreparedPromp
     let output = task.output.as_deref().map(OutputContract::of_task).transpose();
     let output = output.map_err(|message| Error::Document {
         path: task.name.to_string(),
-        error: yaml::Error { line: 1, column: 1, message },
+        error: yaml::Error::new(SourcePlace::START, message),
     })?;
     Ok(PreparedPrompt {
         prompt: task.prompt.clone(),

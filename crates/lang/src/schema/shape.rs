@@ -19,6 +19,11 @@ pub(crate) fn one_of<'word>(words: impl IntoIterator<Item = &'word str>) -> Valu
     json!({ "enum": words.into_iter().collect::<Vec<_>>() })
 }
 
+/// Returns one of the names of some values.
+pub(crate) fn variants<T: Copy + Into<&'static str>>(values: &[T]) -> Value {
+    one_of(values.iter().map(|&value| value.into()))
+}
+
 /// Returns a list.
 pub(crate) fn list(item: impl Into<Value>) -> Value {
     json!({ "type": "array", "items": item.into() })

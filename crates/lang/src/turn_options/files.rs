@@ -3,12 +3,11 @@
 //! Configurations are read when the state is entered and then travel as JSON, so Claude Code gets the same text that
 //! was judged. Other files are named by their path below the workflow's folder.
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::{OptionFault, OptionPlaces};
+use super::{OptionPlaces, one_or_more};
 use crate::source::{SourcePlace, WorkflowSource, stays_below};
-use crate::turn_options::{fault, scalar};
-use crate::yaml::{YamlContent, YamlValue};
+use crate::yaml::{Error, YamlContent, YamlValue};
 use raymond_model::json_mistake::placed_mistake;
 use raymond_model::turn_options::{ConfigSource, TurnOptions};
 
@@ -28,54 +27,42 @@ pub(super) fn inside(text: &str) -> Result<String, String> {
     Ok(text.to_owned())
 }
 
-pub(super) fn path(
-    key: &str,
-    node: &YamlValue,
-    into: &mut Option<String>,
-) -> Result<(), OptionFault> {
-    let text = scalar(node);
-    let wanted = || fault(node, format!("`{key}` is the path of a file, not {}", node.sort()));
-    *into = Some(inside(&text.ok_or_else(wanted)?).map_err(|why| fault(node, why))?);
-    Ok(())
-}
-
-/// Reads a configuration: the path of a JSON file, or a mapping.
-pub(super) fn config(
-    key: &str,
-    node: &YamlValue,
-    into: &mut Option<ConfigSource>,
-) -> Result<(), OptionFault> {
-    *into = Some(one_config(key, node)?);
-    Ok(())
+pub(super) fn path(key: &str, node: &YamlValue) -> Result<String, Error> {
+    let wanted = || format!("`{key}` is the path of a file, not {}", node.sort());
+    let path = node.as_written().ok_or_else(wanted).and_then(inside);
+    path.map_err(|why| Error::new(node.at, why))
 }
 
 /// Reads one configuration or several.
-pub(super) fn configs(
-    key: &str,
-    node: &YamlValue,
-    into: &mut Option<Vec<ConfigSource>>,
-) -> Result<(), OptionFault> {
-    let configs = match &node.value {
-        YamlContent::List(list) => list.iter().map(|one| one_config(key, one)).collect(),
-        _ => one_config(key, node).map(|one| vec![one]),
-    };
-    *into = Some(configs?);
-    Ok(())
+pub(super) fn configs(key: &str, node: &YamlValue) -> Result<Vec<ConfigSource>, Error> {
+    match &node.value {
+        YamlContent::List(list) => list.iter().map(|item| config(key, item)).collect(),
+        _ => Ok(vec![config(key, node)?]),
+    }
 }
 
-fn one_config(key: &str, node: &YamlValue) -> Result<ConfigSource, OptionFault> {
-    if let YamlContent::Map(_) = node.value
-        && let Value::Object(map) = node.json()
-    {
-        return sound_config(key, map).map(ConfigSource::Inline).map_err(|why| fault(node, why));
-    }
-    let text = node.text().map(|text| text.text.to_string()).ok_or_else(|| {
-        fault(
-            node,
-            format!("`{key}` is the path of a JSON file, or a mapping, not {}", node.sort()),
-        )
-    })?;
-    inside(&text).map(ConfigSource::File).map_err(|why| fault(node, why))
+/// Reads a configuration: the path of a JSON file, or a mapping.
+pub(super) fn config(key: &str, node: &YamlValue) -> Result<ConfigSource, Error> {
+    let read = match (node.json(), node.text()) {
+        (Value::Object(map), _) => sound_config(key, map).map(ConfigSource::Inline),
+        (_, Some(path)) => inside(&path.text).map(ConfigSource::File),
+        (_, None) => {
+            Err(format!("`{key}` is the path of a JSON file, or a mapping, not {}", node.sort()))
+        }
+    };
+    read.map_err(|why| Error::new(node.at, why))
+}
+
+/// Returns the path of a JSON file, or a mapping, as JSON Schema.
+pub(super) fn config_shape() -> Value {
+    json!({ "anyOf": [{ "type": "string", "minLength": 1 }, { "type": "object" }] })
+}
+
+/// Returns the configurations of MCP servers, as JSON Schema.
+pub(super) fn server_shape() -> Value {
+    let mut server = config_shape();
+    server["anyOf"][1]["required"] = json!(["mcpServers"]);
+    one_or_more(server)
 }
 
 /// Checks the size of a configuration, and its shape as far as Claude Code insists on it.
@@ -113,7 +100,7 @@ pub fn embed_files(
     options: &mut TurnOptions,
     places: &OptionPlaces,
     source: &dyn WorkflowSource,
-) -> Vec<OptionFault> {
+) -> Vec<Error> {
     let mut faults = Vec::new();
     let at = |key: &str, path: &str| places.of(key, Some(path)).unwrap_or(SourcePlace::START);
     let mut configs: Vec<(&str, &mut ConfigSource)> = Vec::new();
@@ -125,7 +112,7 @@ pub fn embed_files(
         let ConfigSource::File(path) = &*config else { continue };
         match read_config(key, path, source) {
             Ok(map) => *config = ConfigSource::Inline(map),
-            Err(message) => faults.push(OptionFault { at: at(key, path), message }),
+            Err(message) => faults.push(Error::new(at(key, path), message)),
         }
     }
     let folders = [("add_dirs", &options.add_dirs), ("plugin_dirs", &options.plugin_dirs)];
@@ -137,7 +124,7 @@ pub fn embed_files(
     for (key, path, is_folder) in folders.chain(prompt) {
         if let Err(error) = source.check_path(path, is_folder) {
             let message = format!("{path}: {}", error.reason());
-            faults.push(OptionFault { at: at(key, path), message });
+            faults.push(Error::new(at(key, path), message));
         }
     }
     faults

@@ -19,7 +19,7 @@ use crate::yaml::{YamlContent, YamlEntry, YamlValue};
 /// A value that its type does not take.
 #[derive(Debug)]
 pub(super) struct TypeMismatch {
-    at: Option<SourcePlace>,
+    pub(super) at: Option<SourcePlace>,
     pub(super) message: String,
 }
 
@@ -32,10 +32,6 @@ impl TypeMismatch {
     fn or_at(mut self, at: SourcePlace) -> Self {
         self.at.get_or_insert(at);
         self
-    }
-
-    pub(super) fn place_or(&self, at: SourcePlace) -> SourcePlace {
-        self.at.unwrap_or(at)
     }
 }
 

@@ -229,9 +229,8 @@ impl FolderDiagnostics<'_> {
     }
 
     pub(super) fn yaml(&mut self, name: &StateName, errors: &[yaml::Error], code: &'static str) {
-        for yaml::Error { line, column, message } in errors {
-            let place = SourcePlace { line: *line, column: *column };
-            self.error(name, place, code, message.clone());
+        for yaml::Error { at, message } in errors {
+            self.error(name, *at, code, message.clone());
         }
     }
 }

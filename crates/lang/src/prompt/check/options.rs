@@ -21,7 +21,7 @@ use crate::prompt::step::{RESERVED, RESULTS, RESULTS_FILE, RUN_ID};
 use crate::prompt::widenings::{FoundWidening, in_options, in_outline};
 use crate::prompt::workflow_map::{FolderPrompt, FolderState, TransitionOrigin, WorkflowMap, call};
 use crate::source::SourcePlace;
-use crate::turn_options::{OptionFault, OptionPlaces, embed_files, model_hint, tool_name_hints};
+use crate::turn_options::{OptionPlaces, embed_files, model_hint, tool_name_hints};
 use crate::{fork_plan, manifest, template};
 
 // Checks the options of turns: missing files, probably misspelt models, and permissions that a starter has to grant.
@@ -107,8 +107,8 @@ impl FolderDiagnostics<'_> {
             let place = places.of("fallback_model", Some(model.as_str()));
             self.model(name, Some(model), place);
         }
-        for OptionFault { at, message } in tool_name_hints(options, places) {
-            self.warning(name, at, "RF405", message);
+        for hint in tool_name_hints(options, places) {
+            self.warning(name, hint.at, "RF405", hint.message);
         }
     }
 

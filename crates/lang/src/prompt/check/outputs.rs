@@ -15,7 +15,7 @@ use crate::program::read::read;
 use crate::prompt::workflow_map::{FolderPrompt, FolderState, WorkflowMap};
 use crate::replies;
 use crate::replies::{ScriptedReplies, branch_key};
-use crate::source::{Error, SourcePlace, WorkflowSource};
+use crate::source::{Error, WorkflowSource};
 
 // The checks of outputs: wrong schemas, rules with names that a schema does not have, answers that lead nowhere, and
 // fields of an answer that no output has.
@@ -41,8 +41,7 @@ impl FolderDiagnostics<'_> {
                 }
                 Ok(_) => {}
                 Err(SchemaError { file, error }) => {
-                    let place = SourcePlace { line: error.line, column: error.column };
-                    self.error(file.as_ref().unwrap_or(name), place, "RF501", error.message);
+                    self.error(file.as_ref().unwrap_or(name), error.at, "RF501", error.message);
                 }
             }
         }

@@ -141,7 +141,7 @@ fn invalid_yaml_is_error_with_location() {
     ];
     for yaml in table {
         let error = parse(yaml).expect_err(yaml);
-        assert!(error.line >= 1, "{yaml:?}: {error}");
+        assert!(error.at.line >= 1, "{yaml:?}: {error}");
         assert!(!error.message.is_empty());
     }
 }
@@ -150,7 +150,7 @@ fn invalid_yaml_is_error_with_location() {
 fn all_mistakes_are_found_whatever_their_kind() {
     let yaml = "budget: lots\nsupervision: { max_restart: 3, timeot: 1s }\njoin: al\nmodel: [haiku]\nworktree: maybe\nallowed_transitions: [{ tag: goto, target: A.md, retrun: B.md }, { tag: gotu }]\n";
     let found = examine(yaml).errors;
-    let lines: Vec<u64> = found.all().iter().map(|error| error.line).collect();
+    let lines: Vec<u64> = found.all().iter().map(|error| error.at.line).collect();
     let mut sorted = lines.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, [1, 2, 2, 3, 4, 5, 6, 6], "{found:?}");

@@ -55,7 +55,7 @@ fn invalid_output_is_reported_with_location() {
             both,
             "START.md:2:9: RF501 `propertis` is not a schema keyword; did you mean `properties`?",
         ),
-        (SCHEMA, "[a]", both, "START.md:2:9: RF002 an output is a JSON schema"),
+        (SCHEMA, "[a]", both, "START.md:2:9: RF002 `output` is a JSON schema"),
         (
             SCHEMA,
             "v.json",

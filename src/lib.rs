@@ -81,7 +81,7 @@
 //! - Claude Code gets its whole prompt before it begins, and writes its stream into a file. So it needs no raymond to
 //!   finish a turn that is paid for.
 //!
-//! Four modules stand beside the rooms. [`state_kind`] names the languages. [`fault`] names the places where a test may have the process die; they do nothing
+//! Four modules are used everywhere. [`state_kind`] names the languages. [`fault`] names the places where a test may have the process die; they do nothing
 //! in a build without the tests' feature. [`plain_file`] opens and replaces files where others can put something in
 //! their place. [`proof`] tells what raymond wrote from what others did. Of the actors, plug-ins see only the messages,
 //! the [registry](actor::registry) of running turns, and the clock. `tests/rooms.rs` checks the table in

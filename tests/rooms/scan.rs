@@ -2,6 +2,7 @@
 //! imports, and the lines that are compiled only for tests.
 
 use std::path::Path;
+use std::sync::LazyLock;
 
 /// The builds that a line is part of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -17,6 +18,8 @@ pub(super) struct SourceFile {
     pub(super) text: String,
     /// The text with blanks in place of comments and strings.
     pub(super) code: String,
+    /// The first and the last line of each item under `#[cfg(test)]`.
+    test_blocks: Vec<(usize, usize)>,
 }
 
 /// The crates by the names that `src/lib.rs` gives them.
@@ -29,11 +32,14 @@ const ALIASES: [(&str, &str); 6] = [
     ("engine", "engine"),
 ];
 
-/// The modules of crates that are rooms of their own.
-const OWN_ROOMS: [&str; 4] = ["fault", "plain_file", "proof", "state_kind"];
+/// The modules of crates that `src/lib.rs` exports beside the crates, with their crates.
+const EXPORTED_MODULES: [(&str, &str); 4] =
+    [("fault", "store"), ("plain_file", "store"), ("proof", "store"), ("state_kind", "model")];
 
-/// Returns all files of `src/` and of the crates, sorted.
-pub(super) fn sources() -> Vec<SourceFile> {
+/// All files of `src/` and of the crates, sorted.
+pub(super) static SOURCES: LazyLock<Vec<SourceFile>> = LazyLock::new(sources);
+
+fn sources() -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut found = Vec::new();
     let crates = std::fs::read_dir(root.join("crates")).expect("the crates");
@@ -59,13 +65,20 @@ pub(super) fn sources() -> Vec<SourceFile> {
 
 impl SourceFile {
     pub(super) fn new(path: &str, text: &str) -> Self {
-        Self { path: path.to_owned(), text: text.to_owned(), code: without_words(text) }
+        let code = without_words(text);
+        let starts = code.match_indices("#[cfg(test)]").map(|(at, _)| at);
+        let block = |start: usize| {
+            let end = end_of_item(&code, start + "#[cfg(test)]".len());
+            (line_at(&code, start), line_at(&code, end))
+        };
+        let test_blocks = starts.map(block).collect();
+        Self { path: path.to_owned(), text: text.to_owned(), code, test_blocks }
     }
 
     /// Returns the crate, or the folder below `src/`, or the name of the file itself.
     pub(super) fn room(&self) -> &str {
         let first = self.inside().split('/').next().unwrap_or_default().trim_end_matches(".rs");
-        self.own_crate().filter(|_| !OWN_ROOMS.contains(&first)).unwrap_or(first)
+        self.own_crate().unwrap_or(first)
     }
 
     /// Returns the crate below `crates/` that it is in.
@@ -84,17 +97,17 @@ impl SourceFile {
         if let Some(named) = first.strip_prefix("raymond_") {
             path.splice(..1, ["crate", named].map(str::to_owned));
         } else if first == "crate" {
-            let alias = |own: &String| ALIASES.iter().find(|(name, _)| own == name);
-            match self.own_crate() {
-                Some(own) => path.insert(1, own.to_owned()),
-                None if let Some((_, room)) = path.get(1).and_then(alias) => {
-                    (*room).clone_into(&mut path[1]);
-                }
-                None => {}
+            let second = path.get(1);
+            let find = |names: &[(&str, &'static str)]| {
+                names.iter().find(|(name, _)| second.is_some_and(|s| s == name)).map(|(_, to)| *to)
+            };
+            if let Some(own) = self.own_crate() {
+                path.insert(1, own.to_owned());
+            } else if let Some(room) = find(&ALIASES) {
+                room.clone_into(&mut path[1]);
+            } else if let Some(room) = find(&EXPORTED_MODULES) {
+                path.insert(1, room.to_owned());
             }
-        }
-        if path.get(2).is_some_and(|part| OWN_ROOMS.contains(&&**part)) {
-            path.remove(1);
         }
         path
     }
@@ -106,26 +119,16 @@ impl SourceFile {
         if in_tests || own == "tests.rs" || own.ends_with("_tests.rs") {
             return LineKind::Test;
         }
-        if self.test_blocks().iter().any(|(first, last)| (*first..=*last).contains(&line)) {
+        if self.test_blocks.iter().any(|(first, last)| (*first..=*last).contains(&line)) {
             LineKind::Test
         } else {
             LineKind::Program
         }
     }
 
-    /// Returns the first and the last line of each item under `#[cfg(test)]`.
-    fn test_blocks(&self) -> Vec<(usize, usize)> {
-        let starts = self.code.match_indices("#[cfg(test)]").map(|(at, _)| at);
-        starts
-            .map(|start| {
-                let end = end_of_item(&self.code, start + "#[cfg(test)]".len());
-                (self.line_at(start), self.line_at(end))
-            })
-            .collect()
-    }
-
-    fn line_at(&self, offset: usize) -> usize {
-        self.code[..offset].matches('\n').count() + 1
+    /// Returns the path of its module, beginning with its room, such as `store::fault`.
+    pub(super) fn place(&self) -> String {
+        self.through_room(self.module())[1..].join("::")
     }
 
     /// Returns the module that this file is, as a path in the crate.
@@ -157,11 +160,11 @@ impl SourceFile {
                 let mut paths = Vec::new();
                 flatten(&[], rest["use".len()..length].trim(), &mut paths);
                 for path in paths {
-                    found.push((self.line_at(at), self.resolve(at, path)));
+                    found.push((line_at(&self.code, at), self.resolve(at, path)));
                 }
             } else if !within_path && counts(rest, length) {
                 let path = segments(&rest[..length]);
-                found.push((self.line_at(at), self.resolve(at, path)));
+                found.push((line_at(&self.code, at), self.resolve(at, path)));
             }
             at += length;
         }
@@ -385,4 +388,8 @@ fn character(text: &str) -> usize {
         (Some(_), Some((at, '\''))) => at + 1,
         _ => 0,
     }
+}
+
+fn line_at(code: &str, offset: usize) -> usize {
+    code[..offset].matches('\n').count() + 1
 }

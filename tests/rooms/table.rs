@@ -1,4 +1,6 @@
 //! The table of docs/architecture.md, one row for each room, and the judgement of an import.
+//!
+//! A crate names the crates that it may use in its `Cargo.toml`, so that the table leaves them to the compiler.
 
 use std::sync::LazyLock;
 
@@ -7,8 +9,9 @@ use super::scan::{LineKind, SourceFile};
 /// The imports that a room may use.
 struct RoomRow {
     room: String,
-    rooms: Vec<String>,
-    crates: Vec<String>,
+    /// The rooms and modules of rooms it may use; `None` for a crate.
+    rooms: Option<Vec<String>>,
+    /// The paths in `std` it must not use.
     never: Vec<String>,
 }
 
@@ -68,7 +71,7 @@ static TABLE: LazyLock<Vec<RoomRow>> = LazyLock::new(|| {
 impl RoomRow {
     fn read(line: &str) -> Self {
         let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
-        let [room, rooms, crates, never] = cells[..] else { panic!("four cells: {line}") };
+        let [room, rooms, never] = cells[..] else { panic!("three cells: {line}") };
         let never = match never {
             "everything outside" => owned(WORLD),
             "everything outside but the clock" => owned(WORLD_BUT_TIME),
@@ -76,7 +79,8 @@ impl RoomRow {
             listed => names(listed),
         };
         let room = names(room).pop().expect("the room's name in backticks");
-        Self { room, rooms: names(rooms), crates: names(crates), never }
+        let rooms = (rooms != "`Cargo.toml`").then(|| names(rooms));
+        Self { room, rooms, never }
     }
 }
 
@@ -89,9 +93,6 @@ fn names(cell: &str) -> Vec<String> {
     cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The further crates of a module that is compiled only for tests.
-const FOR_TESTS: &[&str] = &["proptest", "roxmltree", "serde_json", "tempfile"];
-
 /// The crates of the language itself; everything in them is allowed unless a row forbids it.
 const LANGUAGE: &[&str] = &["std", "core", "alloc"];
 
@@ -99,7 +100,8 @@ const LANGUAGE: &[&str] = &["std", "core", "alloc"];
 pub(super) fn offence(source: &SourceFile, line: usize, path: &[String]) -> Option<String> {
     let import = path.join("::");
     let first = path.first()?.as_str();
-    let Some(row) = TABLE.iter().find(|row| row.room == source.room()) else {
+    let place = source.place();
+    let Some(row) = TABLE.iter().find(|row| is_within(&place, &[&row.room])) else {
         return outside_the_table(source, &import);
     };
     let why = format!("the room `{}` may not use `{import}`", row.room);
@@ -111,7 +113,7 @@ pub(super) fn offence(source: &SourceFile, line: usize, path: &[String]) -> Opti
     } else if LANGUAGE.contains(&first) {
         test || !is_within(&import, &row.never)
     } else {
-        row.crates.iter().any(|one| one == first) || (test && FOR_TESTS.contains(&first))
+        true
     };
     (!allowed).then_some(why)
 }
@@ -126,13 +128,10 @@ fn outside_the_table(source: &SourceFile, import: &str) -> Option<String> {
     (is_cli && source.room() != "cli").then(|| format!("only main.rs may use `{import}`"))
 }
 
-/// Returns whether a path in this crate is in the room itself or in a room or module of its row.
+/// Returns whether a path in this workspace is in the room itself or in a room or module of its row.
 fn opens(row: &RoomRow, path: &[String]) -> bool {
-    let inside = path.join("::");
-    path.is_empty()
-        || path[0] == row.room
-        || row.rooms.iter().any(|open| is_within(&inside, &[open]))
-        || row.rooms.iter().any(|open| *open == path[0])
+    let Some(rooms) = &row.rooms else { return true };
+    path.first().is_none_or(|room| row.room == *room) || is_within(&path.join("::"), rooms)
 }
 
 fn is_within(path: &str, modules: &[impl AsRef<str>]) -> bool {

@@ -8,14 +8,16 @@
 //! The reply to a turn is judged by the rules that the turn was prepared with ([`TurnRules::outcome`]).
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use raymond_model::activity::{Activity, ActivityResult};
 use raymond_model::advance::{Advance, AdvanceNext};
 use raymond_model::agent::Agent;
 use raymond_model::approval::GrantedRule;
-use raymond_model::decide::{ProgramStart, TurnJudgement};
+use raymond_model::decide::TurnJudgement;
+use raymond_model::event::{NextAction, ProgramStarted};
 use raymond_model::fact::KnownFacts;
-use raymond_model::graph_execution::{GraphExecution, WaitResult};
+use raymond_model::graph_execution::{GraphExecution, ProgramSource, WaitResult};
 use raymond_model::id::{RunId, StateName, StepMode};
 use raymond_model::join::Join;
 use raymond_model::money::Usd;
@@ -154,7 +156,7 @@ pub enum ResumeOutcome {
         suspended: SuspendedExecution,
     },
     /// The execution begins; the next call comes after the record of that.
-    Begins(Box<ProgramStart>),
+    Begins { definition: Box<ProgramSource>, started: Box<ProgramStarted> },
     /// A turn of Claude Code is due; it is prepared once it has a permit.
     AwaitsPermit,
     /// The state first waits for agents that were forked.
@@ -334,7 +336,7 @@ pub fn check(
         | ResumeOutcome::AwaitsPermit
         | ResumeOutcome::Advanced(_)
         | ResumeOutcome::Needs { .. }
-        | ResumeOutcome::Begins(_) => Ok(()),
+        | ResumeOutcome::Begins { .. } => Ok(()),
     }
 }
 
@@ -348,7 +350,7 @@ fn resume_program(
 ) -> ResumeOutcome {
     let agent = environment.agent;
     let Some(execution) = agent.program() else {
-        return ResumeOutcome::Begins(Box::new(program_start(program, environment)));
+        return program_start(program, environment);
     };
     let result = match input {
         ResumeInput::Activity(result) => Some(result),
@@ -377,21 +379,26 @@ fn resume_program(
     ResumeOutcome::Advanced(Box::new(advance(&environment, result)))
 }
 
-/// Returns the inputs with which a program begins. An empty `input` does not hide one of the context.
-fn program_start(program: &Program, environment: &ResumeEnvironment<'_>) -> ProgramStart {
+/// Begins a program. An empty `input` does not hide one of the context.
+fn program_start(program: &Program, environment: &ResumeEnvironment<'_>) -> ResumeOutcome {
     let (agent, settings) = (environment.agent, environment.settings);
     let mut context = settings.variables.clone();
     context.extend(settings.context.clone());
     context.extend(agent.placeholder_values().into_iter().filter(|(name, text)| {
         name != "input" || !text.is_empty() || !settings.context.contains_key(name)
     }));
-    ProgramStart {
-        definition: program.kept(agent.current_state.clone(), agent.folder()),
-        start: program.states.first().map(|state| state.name.clone()).unwrap_or_default(),
+    let started = ProgramStarted {
+        turn: agent.turn_id(),
+        state: agent.current_state.clone(),
+        program: Arc::clone(&program.hash),
+        name: program.name.to_string(),
         label: settings.label.clone().unwrap_or_else(|| environment.run.to_string()),
         branch: settings.branch.clone(),
         context,
-    }
+        start: program.states.first().map(|state| state.name.clone()).unwrap_or_default(),
+    };
+    let definition = Box::new(program.kept(agent.current_state.clone(), agent.folder()));
+    ResumeOutcome::Begins { definition, started: Box::new(started) }
 }
 
 /// Resumes a script: executes it, and judges the tag at the end of its output as its reply.
@@ -526,8 +533,10 @@ fn record_of_result(
     now: Timestamp,
 ) -> Option<ResumeOutcome> {
     match interpreter.next(Some(result), now) {
-        GraphYield::Record(AdvanceNext::Continue) if !interpreter.is_recorded() => {
-            Some(ResumeOutcome::Advanced(Box::new(interpreter.finish(AdvanceNext::Continue))))
+        GraphYield::Record(AdvanceNext::Action(NextAction::Walk)) if !interpreter.is_recorded() => {
+            Some(ResumeOutcome::Advanced(Box::new(
+                interpreter.finish(AdvanceNext::Action(NextAction::Walk)),
+            )))
         }
         GraphYield::Record(_) | GraphYield::Operation(_) => None,
     }
@@ -536,7 +545,7 @@ fn record_of_result(
 /// Returns the advance of a walk whose operation was ended, if there is one to keep.
 fn interrupted_walk(graph: &Graph, walk: SuspendedWalk) -> Option<Advance> {
     let walk = GraphInterpreter::continue_with(graph, walk);
-    walk.is_worth_keeping().then(|| walk.finish(AdvanceNext::Continue))
+    walk.is_worth_keeping().then(|| walk.finish(AdvanceNext::Action(NextAction::Walk)))
 }
 
 /// Executes nodes up to the next operation that can be performed now, or to the next record.
@@ -562,7 +571,9 @@ fn walk(
         return ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended };
     }
     let kind = operation.name().to_owned();
-    ResumeOutcome::Advanced(Box::new(interpreter.finish(AdvanceNext::Activity(kind))))
+    ResumeOutcome::Advanced(Box::new(
+        interpreter.finish(AdvanceNext::Action(NextAction::Operation(kind))),
+    ))
 }
 
 /// The use of the values for the fields of a graph.

@@ -1,11 +1,8 @@
 //! The advance of a graph or a program before it is recorded: what an interpreter yields, in any language.
 
-use super::agent::AgentSpec;
-use super::event::AdvancePosition;
-use super::graph_execution::{PromptTask, RequestBody};
+use super::event::{AdvancePosition, NextAction};
+use super::graph_execution::RequestBody;
 use super::id::{Folder, SessionId};
-use super::join::Join;
-use super::question::Question;
 
 /// The advance of a graph or a program, as far as it came without the outside world.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -63,27 +60,9 @@ pub enum AdvanceOutput {
 /// The step after an advance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum AdvanceNext {
-    /// The next advance follows at once; the cut lets other agents run.
-    Continue,
-    /// An activity, by its name. The activity itself is in the position, or is yielded again at that position.
-    Activity(String),
-    /// A Claude turn.
-    Task(Box<PromptTask>),
-    /// A person's answer.
-    Question(Box<Question>),
-    /// A further agent.
-    Agent {
-        /// The specification of that agent.
-        spec: Box<AgentSpec>,
-        /// True if the advance continues without waiting for it.
-        background: bool,
-        /// True if a join waits for it.
-        joined: bool,
-    },
-    /// The ends of the agents that were created for a join.
-    Join(Box<Join>),
-    /// A condition; the position holds it.
-    Wait,
+    /// An action, after which it continues. An activity is in the position, or is yielded again at that position.
+    Action(NextAction),
+    /// Its end.
     End {
         /// The result.
         payload: String,

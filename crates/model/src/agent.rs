@@ -237,9 +237,8 @@ impl Agent {
     /// neither forked and not joined nor waits for counts to none.
     pub fn depth_of(&self, child: &str) -> usize {
         let number = child.rsplit_once('.').and_then(|(_, number)| number.parse().ok());
-        let roles = || self.program().into_iter().flat_map(|program| program.handles.values());
         let is_awaited =
-            || self.awaited_agent().into_iter().chain(roles()).any(|id| id.as_str() == child);
+            || self.awaited_agent().into_iter().chain(self.roles()).any(|id| id.as_str() == child);
         let forked = number.and_then(|number| self.unjoined.depth_of(number));
         forked.unwrap_or_else(|| if is_awaited() { self.stack.len() } else { 0 })
     }

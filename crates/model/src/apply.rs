@@ -265,13 +265,14 @@ fn step_finished(
         agent.script_steps = 0;
         agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
     }
-    let program = agent.execution.take_program();
+    let roles = agent.roles().cloned().collect();
+    agent.execution.leave();
     let outcome = take_transition(agent, event, opened, folder.as_ref(), at);
     let id = event.turn.agent.clone();
     if !event.without_turn {
         spend(run, &id, event.prompt(), event.cost.amount, EstimateUpdate::Yes);
     }
-    let mut released = program.map(|program| release(run, &program)).unwrap_or_default();
+    let mut released = release(run, roles);
     let effects = match outcome {
         TransitionEffect::GoesOn => vec![Effect::Proceed(id)],
         TransitionEffect::Asked => vec![Effect::Ask(id)],
@@ -497,9 +498,9 @@ fn retire(
     }
     let mut effects = vec![Effect::Retire(id)];
     effects.extend(agent.iter().flat_map(Agent::warns_of_untold));
-    let program = agent.and_then(|mut agent| agent.execution.take_program());
+    let roles = agent.iter().flat_map(Agent::roles).cloned().collect();
     effects.extend(notified.into_iter().chain(joins).map(Effect::Proceed));
-    effects.extend(program.map(|program| release(run, &program)).unwrap_or_default());
+    effects.extend(release(run, roles));
     run.update_status();
     if run.agents.is_empty() {
         effects.push(Effect::End);

@@ -429,7 +429,7 @@ impl<'event> RecordDependence<'event> {
     }
 
     fn releases_roles(&mut self, agent: Option<&Agent>) {
-        let roles = agent.and_then(Agent::program).into_iter().flat_map(|own| own.handles.values());
+        let roles = agent.into_iter().flat_map(Agent::roles);
         self.changes.extend(roles.cloned().map(RunPart::Agent));
     }
 

@@ -29,9 +29,9 @@ use super::worktree_snapshot::WorktreeSnapshot;
 use crate::approval::{ApprovalRequest, ApprovalVerdict, PendingApproval};
 use crate::consult::{ConsultVerdict, approval_answer, strictest};
 use crate::decide::advance::role_responded;
-pub use crate::decide::advance::{ProgramStart, program_started, role_event};
 #[cfg(test)]
 use crate::decide::advance::{delegated_answer, role_delegated, role_stopped};
+pub use crate::decide::advance::{program_started, role_event};
 pub use crate::decide::failure::out_of_money;
 use crate::decide::failure::{apply_verdicts, not_started};
 use crate::decide::join::prepared_answer;

@@ -225,7 +225,7 @@ impl<'run> EndedAgentsById<'run> {
     fn needed_by(&self, run: &'run Run, id: &AgentId) -> BTreeSet<&'run AgentId> {
         let Some((_, agent)) = self.retryable(id) else { return BTreeSet::new() };
         let mut needed: Vec<AgentId> = failed_children(agent);
-        needed.extend(agent.program().into_iter().flat_map(|own| own.handles.values().cloned()));
+        needed.extend(agent.roles().cloned());
         if let Some(parent) = id.parent().and_then(|parent| AgentId::parse(parent).ok()) {
             needed.extend(self.failed_ancestor(run, &parent, id));
         }

@@ -280,11 +280,11 @@ impl Run {
     /// Returns the roles of an agent's program that need no process while it waits for an outside event, which may take
     /// days.
     pub fn idle_roles(&self, agent: &Agent) -> Vec<AgentId> {
-        let waits_outside = agent.program_wait().is_some_and(|wait| wait.outside);
-        let execution = agent.program().filter(|_| waits_outside);
-        let roles = execution.into_iter().flat_map(|own| own.handles.values());
+        if !agent.program_wait().is_some_and(|wait| wait.outside) {
+            return Vec::new();
+        }
         let waits = |role: &&AgentId| self.agents.get(role).is_some_and(Agent::waits);
-        roles.filter(waits).cloned().collect()
+        agent.roles().filter(waits).cloned().collect()
     }
 
     /// Returns the waits of its programs that can be ended from outside.
@@ -420,6 +420,12 @@ impl Run {
         let branch = self.branch.as_ref()?;
         let fact = self.facts.get(label, Some(key)).filter(|fact| fact.seq == *seq)?;
         branch.keeps(&fact).then_some(fact)
+    }
+
+    /// Returns the fact that the program of an agent is to take, if only this run still has that fact.
+    pub fn kept_fact_of(&self, agent: &AgentId) -> Option<Fact> {
+        let program = self.agents.get(agent)?.program()?;
+        self.kept_fact(program.position.activity.as_ref()?)
     }
 }
 

@@ -17,9 +17,9 @@ use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
 use crate::domain::advance::{Advance, AdvanceNext};
 use crate::domain::agent::{Agent, Agent as State, AgentOptions};
 use crate::domain::decide::{
-    LoadSign, ProgramStart, TurnJudgement, TurnReport, decide, program_started, role_event,
+    LoadSign, TurnJudgement, TurnReport, decide, program_started, role_event,
 };
-use crate::domain::event::Event;
+use crate::domain::event::{Event, NextAction};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::graph_execution::RequestBody;
 use crate::domain::id::{AgentId, Folder, SessionId};
@@ -91,8 +91,7 @@ impl Supervisor {
         let ResumeInput::Activity(Ok(ActivityResult::Claimed(Some(_)))) = input else {
             return None;
         };
-        let program = self.run.agents.get(id)?.program()?;
-        let fact = self.run.kept_fact(program.position.activity.as_ref()?)?;
+        let fact = self.run.kept_fact_of(id)?;
         Some(self.run.facts.without(&fact.label, &fact.key))
     }
 
@@ -110,10 +109,12 @@ impl Supervisor {
                 let pending = PendingActivity { workflow, suspended, activity, report };
                 self.perform_activity(pending, ctx);
             }
-            ResumeOutcome::Begins(start) => {
-                if self.begin_execution(&id, *start, ctx)
-                    && let Some(turn) = self.run.agents.get(&id).map(Agent::turn_id)
-                {
+            ResumeOutcome::Begins { definition, started } => {
+                let Some(agent) = self.run.agents.get(&id) else { return };
+                let events = program_started(&self.run, agent, *definition, *started);
+                self.commit_all(events, ctx);
+                let begun = self.run.agents.get(&id).filter(|agent| !agent.execution.is_prompts());
+                if let Some(turn) = begun.map(Agent::turn_id) {
                     self.advance(TurnReport::empty(turn), ResumeInput::Entered, ctx);
                 }
             }
@@ -182,14 +183,6 @@ impl Supervisor {
         }
     }
 
-    /// Records the beginning of an execution; returns whether it has begun.
-    fn begin_execution(&mut self, id: &AgentId, start: ProgramStart, ctx: &mut Ctx<Self>) -> bool {
-        let Some(agent) = self.run.agents.get(id) else { return false };
-        let events = program_started(&self.run, agent, start);
-        self.commit_all(events, ctx);
-        self.run.agents.get(id).is_some_and(|agent| !agent.execution.is_prompts())
-    }
-
     pub(super) fn record_advance(
         &mut self,
         report: TurnReport,
@@ -197,7 +190,7 @@ impl Supervisor {
         ctx: &mut Ctx<Self>,
     ) {
         let id = report.turn.agent.clone();
-        if let AdvanceNext::Agent { spec, .. } = &mut advance.next {
+        if let AdvanceNext::Action(NextAction::Agent { spec, .. }) = &mut advance.next {
             let source = self.context.source_of(spec.folder.as_ref());
             spec.options =
                 source.map(|source| step::agent_options(&spec.state, &*source)).unwrap_or_default();

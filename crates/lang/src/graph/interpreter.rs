@@ -10,7 +10,7 @@
 use std::sync::Arc;
 
 use raymond_model::advance::{Advance, AdvanceNext, AdvanceOutput};
-use raymond_model::event::{AdvancePosition, GraphEntry, GraphProgress};
+use raymond_model::event::{AdvancePosition, GraphEntry, GraphProgress, NextAction};
 use raymond_model::graph_execution::{
     GraphState, GraphStateChange, NodeCursor, NodeExecution, WaitResult,
 };
@@ -45,6 +45,12 @@ pub enum GraphYield {
     Operation(Operation),
     /// A record: the walk ends here.
     Record(AdvanceNext),
+}
+
+impl GraphYield {
+    fn action(action: NextAction) -> Self {
+        Self::Record(AdvanceNext::Action(action))
+    }
 }
 
 /// The environment of a graph.
@@ -253,7 +259,7 @@ impl<'graph> GraphInterpreter<'graph> {
                 ));
             }
             if self.is_to_be_cut() && self.state.cursor.is_at_start() && self.answers.is_empty() {
-                return Ok(GraphYield::Record(AdvanceNext::Continue));
+                return Ok(GraphYield::action(NextAction::Walk));
             }
             let Some(node) = graph.nodes.get(&here) else {
                 return Err(format!(

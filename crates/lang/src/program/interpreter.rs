@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use raymond_model::activity::{Activity, ActivityResult, BodyCommand, CommandId};
 use raymond_model::advance::{Advance, AdvanceNext, AdvanceOutput};
-use raymond_model::event::{AdvancePosition, ProgramProgress, ProgramStatus};
+use raymond_model::event::{AdvancePosition, NextAction, ProgramProgress, ProgramStatus};
 use raymond_model::fact::{Fact, KnownFacts};
 use raymond_model::graph_execution::{
     BlockFrame, ParallelPosition, ProgramExecution, ProgramPosition, ProgramWait, RequestEntry,
@@ -82,6 +82,14 @@ enum ProgramSuspension {
     Then(AdvanceNext),
     /// It fails.
     Fail { at: SourcePlace, why: String },
+    /// The instruction has led to another state instead.
+    Moved,
+}
+
+impl ProgramSuspension {
+    fn action(action: NextAction) -> Self {
+        Self::Then(AdvanceNext::Action(action))
+    }
 }
 
 struct ProgramInterpreter<'environment> {
@@ -135,7 +143,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         let mut outcome = published.unwrap_or_else(|| self.take_result(fetched));
         loop {
             let next = match outcome {
-                Ok(()) => {
+                Ok(()) | Err(ProgramSuspension::Moved) => {
                     outcome = self.next_step();
                     continue;
                 }
@@ -161,14 +169,12 @@ impl<'environment> ProgramInterpreter<'environment> {
     fn finish(self, next: AdvanceNext) -> Advance {
         let Self { position, bindings, bases, commands, .. } = self;
         let status = match &next {
-            AdvanceNext::Wait | AdvanceNext::Question(_) => ProgramStatus::Waiting,
+            AdvanceNext::Action(NextAction::Wait | NextAction::Question(_)) => {
+                ProgramStatus::Waiting
+            }
             AdvanceNext::End { error: None, .. } => ProgramStatus::Completed,
             AdvanceNext::End { error: Some(_), .. } | AdvanceNext::Fail(_) => ProgramStatus::Failed,
-            AdvanceNext::Continue
-            | AdvanceNext::Activity(_)
-            | AdvanceNext::Task(_)
-            | AdvanceNext::Agent { .. }
-            | AdvanceNext::Join(_) => ProgramStatus::Running,
+            AdvanceNext::Action(_) => ProgramStatus::Running,
         };
         let progress = ProgramProgress { bindings, bases, ..ProgramProgress::at(position, status) };
         Advance { outputs: commands, position: AdvancePosition::Program(Box::new(progress)), next }
@@ -177,7 +183,7 @@ impl<'environment> ProgramInterpreter<'environment> {
     /// Returns the step to the pending activity.
     fn next_of_activity(&self) -> AdvanceNext {
         let name = self.position.activity.as_ref().map_or("", Activity::name);
-        AdvanceNext::Activity(name.to_owned())
+        AdvanceNext::Action(NextAction::Operation(name.to_owned()))
     }
 
     /// Takes the result of the activity that was pending at the current position.
@@ -257,7 +263,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         self.position.changes.clear();
         self.position.wait = Some(ProgramWait { awaiting, since, until, outside });
         self.has_blocked();
-        Err(ProgramSuspension::Then(AdvanceNext::Wait))
+        Err(ProgramSuspension::action(NextAction::Wait))
     }
 
     /// Returns the time since which the current instruction blocks.
@@ -281,6 +287,11 @@ impl<'environment> ProgramInterpreter<'environment> {
     /// Returns the place of the current instruction.
     fn here(&self) -> SourcePlace {
         self.instruction().map_or(SourcePlace::START, |instruction: &Instruction| instruction.at)
+    }
+
+    /// Fails at the current instruction.
+    fn fail<T>(&self, why: String) -> Result<T, ProgramSuspension> {
+        Err(ProgramSuspension::Fail { at: self.here(), why })
     }
 
     fn failed(&mut self, at: SourcePlace, why: &str) -> AdvanceNext {
@@ -343,7 +354,7 @@ fn record_of_result(
         return None;
     }
     machine.take_result(result).ok()?;
-    Some(machine.finish(AdvanceNext::Continue))
+    Some(machine.finish(AdvanceNext::Action(NextAction::Walk)))
 }
 
 impl ProgramInterpreter<'_> {
@@ -544,8 +555,10 @@ impl ProgramInterpreter<'_> {
                 return Ok(BodyOutcome::Waits);
             }
             match self.step() {
-                Ok(()) => {}
-                Err(ProgramSuspension::Then(AdvanceNext::Wait)) => return Ok(BodyOutcome::Waits),
+                Ok(()) | Err(ProgramSuspension::Moved) => {}
+                Err(ProgramSuspension::Then(AdvanceNext::Action(NextAction::Wait))) => {
+                    return Ok(BodyOutcome::Waits);
+                }
                 Err(other) => return Err(other),
             }
         }
@@ -573,7 +586,9 @@ impl ProgramInterpreter<'_> {
         self.position.parallel[number] = own;
         let is_due = matches!(
             outcome,
-            Err(ProgramSuspension::Then(AdvanceNext::Activity(_) | AdvanceNext::Question(_)))
+            Err(ProgramSuspension::Then(AdvanceNext::Action(
+                NextAction::Operation(_) | NextAction::Question(_)
+            )))
         );
         self.position.active = is_due.then_some(number);
         outcome

@@ -12,6 +12,7 @@ use crate::graph::vocabulary::GraphVocabulary;
 use crate::program::read::read as read_program;
 use raymond_model::advance::AdvanceNext;
 use raymond_model::decide::TurnJudgement;
+use raymond_model::event::NextAction;
 use raymond_model::operation::Operation;
 use raymond_model::supervision::SupervisionPolicy;
 use raymond_model::tests::scene::{Scene, goto, state};
@@ -162,7 +163,7 @@ fn graph_reads_before_it_is_recorded_and_records_before_it_writes() {
     let writes = graph(&json!([{"type": "write_file", "path": "a", "content": "x"}]));
     let next = resumed(&writes, &scene, ResumeInput::Entered);
     let ResumeOutcome::Advanced(advance) = next else { panic!("{next:?}") };
-    assert_eq!(advance.next, AdvanceNext::Activity("write_file".to_owned()));
+    assert_eq!(advance.next, AdvanceNext::Action(NextAction::Operation("write_file".to_owned())));
 }
 
 #[test]
@@ -172,8 +173,8 @@ fn program_begins_before_it_advances() {
     let program = reading.program.expect("a program");
     let workflow = LoadedWorkflow::Program(Rc::new(program), "p.lisp".to_owned());
     let next = resumed(&workflow, &in_state("p.lisp"), ResumeInput::Entered);
-    let ResumeOutcome::Begins(start) = next else { panic!("{next:?}") };
-    assert_eq!((&*start.start, start.definition.file.as_str()), ("s", "p.lisp"));
+    let ResumeOutcome::Begins { definition, started } = next else { panic!("{next:?}") };
+    assert_eq!((&*started.start, definition.file.as_str()), ("s", "p.lisp"));
 }
 
 #[test]

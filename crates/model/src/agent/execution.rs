@@ -48,63 +48,14 @@ impl AgentExecution {
         matches!(self, Self::Prompts)
     }
 
-    /// Returns the graph's execution, if it has begun.
-    pub fn graph(&self) -> Option<&GraphExecution> {
-        match self {
-            Self::Graph(graph) => Some(graph),
-            Self::Prompts | Self::Program(_) | Self::Other(_) | Self::Role(_) => None,
-        }
-    }
-
-    /// Returns the program's execution, if it has begun.
-    pub fn program(&self) -> Option<&ProgramExecution> {
-        match self {
-            Self::Program(program) => Some(program),
-            Self::Prompts | Self::Graph(_) | Self::Other(_) | Self::Role(_) => None,
-        }
-    }
-
     /// Returns the program's execution, to be changed.
     pub(crate) fn program_mut(&mut self) -> Option<&mut ProgramExecution> {
-        match self {
-            Self::Program(program) => Some(program),
-            Self::Prompts | Self::Graph(_) | Self::Other(_) | Self::Role(_) => None,
-        }
-    }
-
-    /// Returns the mailbox of a role.
-    pub fn mailbox(&self) -> Option<&RoleMailbox> {
-        match self {
-            Self::Role(mailbox) => Some(mailbox),
-            Self::Prompts | Self::Graph(_) | Self::Program(_) | Self::Other(_) => None,
-        }
+        if let Self::Program(program) = self { Some(program) } else { None }
     }
 
     /// Returns the mailbox of a role, to be changed.
     pub(crate) fn mailbox_mut(&mut self) -> Option<&mut RoleMailbox> {
-        match self {
-            Self::Role(mailbox) => Some(mailbox),
-            Self::Prompts | Self::Graph(_) | Self::Program(_) | Self::Other(_) => None,
-        }
-    }
-
-    /// Takes the program's execution out; the agent executes prompts from then on.
-    pub(crate) fn take_program(&mut self) -> Option<Box<ProgramExecution>> {
-        match std::mem::take(self) {
-            Self::Program(program) => Some(program),
-            other @ (Self::Prompts | Self::Graph(_) | Self::Other(_) | Self::Role(_)) => {
-                *self = other;
-                None
-            }
-        }
-    }
-
-    /// Returns the position in a state of another language, if it has one.
-    pub fn language_position(&self) -> Option<&LanguagePosition> {
-        match self {
-            Self::Other(position) => Some(position),
-            Self::Prompts | Self::Graph(_) | Self::Program(_) | Self::Role(_) => None,
-        }
+        if let Self::Role(mailbox) = self { Some(mailbox) } else { None }
     }
 
     /// Returns whether its interpreter is given the results of waits, and continues where it waited.
@@ -116,7 +67,7 @@ impl AgentExecution {
     }
 
     /// Ends the execution of a state. A role stays a role.
-    pub(super) fn leave(&mut self) {
+    pub(crate) fn leave(&mut self) {
         match self {
             Self::Graph(_) | Self::Program(_) | Self::Other(_) => *self = Self::Prompts,
             Self::Prompts | Self::Role(_) => {}
@@ -127,17 +78,17 @@ impl AgentExecution {
 impl Agent {
     /// Returns the execution of its graph, if that has begun.
     pub fn graph(&self) -> Option<&GraphExecution> {
-        self.execution.graph()
+        if let AgentExecution::Graph(graph) = &self.execution { Some(graph) } else { None }
     }
 
     /// Returns the execution of its program, if that has begun.
     pub fn program(&self) -> Option<&ProgramExecution> {
-        self.execution.program()
+        if let AgentExecution::Program(program) = &self.execution { Some(program) } else { None }
     }
 
-    /// Returns its position in a state of another language than these, if it has one.
-    pub fn language_position(&self) -> Option<&LanguagePosition> {
-        self.execution.language_position()
+    /// Returns the agents that are roles of its program.
+    pub fn roles(&self) -> impl Iterator<Item = &AgentId> {
+        self.program().into_iter().flat_map(|program| program.handles.values())
     }
 
     /// Returns the wait of its program.
@@ -147,7 +98,7 @@ impl Agent {
 
     /// Returns its mailbox, if it is a role of a program.
     pub fn mailbox(&self) -> Option<&RoleMailbox> {
-        self.execution.mailbox()
+        if let AgentExecution::Role(mailbox) = &self.execution { Some(mailbox) } else { None }
     }
 
     /// Returns the request that it answers as a role.

@@ -37,7 +37,8 @@ pub(super) fn advanced(
     event: &AdvanceView<'_>,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
-    let taken = kept_fact_of(run, event);
+    // The dataspace does not report the end of a fact that only this run still has.
+    let taken = run.kept_fact_of(&event.turn.agent);
     let agent = due(run, event.turn)?;
     let opened = match (&*event.next_action, event.new_session) {
         (NextAction::Task(_) | NextAction::Agent { .. }, None) => {
@@ -100,13 +101,6 @@ pub(super) fn advanced(
         effects.push(Effect::Proceed(id));
     }
     Ok(effects)
-}
-
-/// Returns the fact that a program has taken with this advance, if only its run still has that fact. The dataspace does
-/// not report the end of such a fact.
-fn kept_fact_of(run: &Run, event: &AdvanceView<'_>) -> Option<Fact> {
-    let program = run.agents.get(&event.turn.agent)?.program()?;
-    run.kept_fact(program.position.activity.as_ref()?)
 }
 
 /// Gives an agent the graph state after the event, in a new execution if it enters the graph.
@@ -287,8 +281,9 @@ pub(super) fn advance_program(
 
 /// Drops the requests that the roles of a failed program have not begun. A retry makes them again.
 pub(super) fn drop_requests(run: &mut Run, id: &AgentId) {
-    let execution = run.agents.get(id).and_then(Agent::program);
-    for role in execution.map(roles_of).unwrap_or_default() {
+    let roles: Vec<AgentId> =
+        run.agents.get(id).into_iter().flat_map(Agent::roles).cloned().collect();
+    for role in roles {
         let agent = run.agents.get_mut(&role);
         let Some(mailbox) = agent.and_then(|role| role.execution.mailbox_mut()) else { continue };
         let dropped = std::mem::take(&mut mailbox.queue);
@@ -520,9 +515,9 @@ pub(super) fn fail_requests_of(run: &mut Run, role: &Agent, error: &str) -> Opti
 }
 
 /// Releases the roles of a program that has ended: idle roles end now, busy ones after their queue.
-pub(super) fn release(run: &mut Run, execution: &ProgramExecution) -> Vec<Effect> {
+pub(super) fn release(run: &mut Run, roles: Vec<AgentId>) -> Vec<Effect> {
     let mut effects = Vec::new();
-    for id in roles_of(execution) {
+    for id in roles {
         let mailbox = run.agents.get_mut(&id).and_then(|role| role.execution.mailbox_mut());
         let Some(mailbox) = mailbox else { continue };
         mailbox.released = true;
@@ -531,10 +526,6 @@ pub(super) fn release(run: &mut Run, execution: &ProgramExecution) -> Vec<Effect
         }
     }
     effects
-}
-
-fn roles_of(execution: &ProgramExecution) -> Vec<AgentId> {
-    execution.handles.values().cloned().collect()
 }
 
 fn no_program() -> ApplyError {

@@ -3,6 +3,8 @@
 //! The end of a graph, a program or another state is a result like a prompt's: it goes back to the caller, and so does
 //! an error. An error fails the agent only if the agent has no caller.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::failure::FailedTurn;
 use super::join::prepared_answer;
 use super::{NondeterministicInputs, TurnJudgement, TurnReport, step_finished};
@@ -36,7 +38,7 @@ pub(super) fn advanced(
     if is_unchanged(agent, advance) {
         return Vec::new();
     }
-    if let AdvanceNext::Agent { .. } = &advance.next
+    if let AdvanceNext::Action(NextAction::Agent { .. }) = &advance.next
         && let Some(pause) = no_room(run, 1)
     {
         return vec![Event::RunPaused { pause }];
@@ -57,14 +59,19 @@ fn is_unchanged(agent: &Agent, advance: &Advance) -> bool {
     advance.outputs.is_empty()
         && progress.bindings.is_empty()
         && progress.bases.is_none()
-        && !matches!(advance.next, AdvanceNext::End { .. } | AdvanceNext::Question(_))
+        && !matches!(
+            advance.next,
+            AdvanceNext::End { .. } | AdvanceNext::Action(NextAction::Question(_))
+        )
         && progress.position == execution.position
 }
 
 /// Returns the events of the log lines and requests of a program.
 fn outputs(agent: &Agent, execution: &ProgramExecution, advance: &Advance) -> Vec<Event> {
-    let mut asked: Vec<(&str, u64)> = Vec::new();
-    let mut opened: Vec<&str> = Vec::new();
+    let requests = execution.requests.iter();
+    let mut numbers: BTreeMap<&str, u64> =
+        requests.map(|(name, request)| (name.as_str(), request.number)).collect();
+    let mut handles: BTreeSet<&str> = execution.handles.keys().map(String::as_str).collect();
     let mut events = Vec::with_capacity(advance.outputs.len() + 1);
     for output in &advance.outputs {
         match output {
@@ -78,16 +85,9 @@ fn outputs(agent: &Agent, execution: &ProgramExecution, advance: &Advance) -> Ve
                 }));
             }
             AdvanceOutput::Request { role, handle, cwd, name, body, session } => {
-                let now =
-                    asked.iter().rev().find(|(own, _)| own == name).map(|(_, number)| *number);
-                let before = execution.requests.get(name).map(|request| request.number);
-                let number = now.or(before).unwrap_or(0) + 1;
-                asked.push((name, number));
-                let is_new =
-                    !execution.handles.contains_key(handle) && !opened.contains(&handle.as_str());
-                if is_new {
-                    opened.push(handle);
-                }
+                let number = numbers.entry(name).or_default();
+                *number += 1;
+                let is_new = handles.insert(handle);
                 events.push(Event::RoleRequested(Box::new(RoleRequested {
                     turn: agent.turn_id(),
                     file: agent.current_state.clone(),
@@ -124,7 +124,7 @@ fn consequences(
         ..agent.clone()
     };
     match &advance.next {
-        AdvanceNext::Question(question) => {
+        AdvanceNext::Action(NextAction::Question(question)) => {
             prepared_answer(run, question, &next, &agent.current_state).into_iter().collect()
         }
         AdvanceNext::End { error: Some(error), .. } if agent.stack.is_empty() => {
@@ -134,21 +134,12 @@ fn consequences(
             vec![fail(next.clone(), &after(&next), FailureCause::Workflow, why)]
         }
         AdvanceNext::End { payload, .. } => {
-            let transition = Transition::Result {
-                payload: payload.clone(),
-                variables: Variables::new(),
-                structured: false,
-            };
-            let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
+            let accepted =
+                AcceptedTransition { implicit: false, ..AcceptedTransition::plain_result(payload) };
             let after = after(&next);
             step_finished(run, &after, &accepted, &TurnReport::empty(next), chosen)
         }
-        AdvanceNext::Continue
-        | AdvanceNext::Activity(_)
-        | AdvanceNext::Task(_)
-        | AdvanceNext::Agent { .. }
-        | AdvanceNext::Join(_)
-        | AdvanceNext::Wait => Vec::new(),
+        AdvanceNext::Action(_) => Vec::new(),
     }
 }
 
@@ -159,15 +150,7 @@ fn record(
     chosen: &NondeterministicInputs,
 ) -> Event {
     let next_action = match &advance.next {
-        AdvanceNext::Continue => NextAction::Walk,
-        AdvanceNext::Activity(kind) => NextAction::Operation(kind.clone()),
-        AdvanceNext::Task(task) => NextAction::Task(task.clone()),
-        AdvanceNext::Question(question) => NextAction::Question(question.clone()),
-        AdvanceNext::Agent { spec, background, joined } => {
-            NextAction::Agent { spec: spec.clone(), background: *background, joined: *joined }
-        }
-        AdvanceNext::Join(join) => NextAction::Join(join.clone()),
-        AdvanceNext::Wait => NextAction::Wait,
+        AdvanceNext::Action(action) => action.clone(),
         AdvanceNext::End { .. } | AdvanceNext::Fail(_) => NextAction::Nothing,
     };
     let new_session = match &next_action {
@@ -255,39 +238,18 @@ fn fail(turn: TurnId, agent: &Agent, cause: FailureCause, why: &str) -> Event {
 
 // Decisions on the beginning of a program, and on the answers of its roles.
 
-/// The inputs with which an execution begins.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgramStart {
-    /// The program.
-    pub definition: ProgramSource,
-    /// The state it begins in.
-    pub start: std::sync::Arc<str>,
-    /// `@label`
-    pub label: String,
-    /// `@branch`
-    pub branch: Option<String>,
-    /// `@context/x`
-    pub context: Variables,
-}
-
-/// Returns the events with which an execution begins. The program's text is recorded with its first execution;
-/// that of the run's first program is in the run's first record too.
-pub fn program_started(run: &Run, agent: &Agent, beginning: ProgramStart) -> Vec<Event> {
-    let ProgramStart { definition, start, label, branch, context } = beginning;
-    let begun = Event::ProgramStarted(Box::new(ProgramStarted {
-        turn: agent.turn_id(),
-        state: agent.current_state.clone(),
-        program: definition.program.clone(),
-        name: definition.name.clone(),
-        label,
-        branch,
-        context,
-        start,
-    }));
+/// Returns the events with which the execution of an agent begins. The program's text is recorded with its first
+/// execution; that of the run's first program is in the run's first record too.
+pub fn program_started(
+    run: &Run,
+    agent: &Agent,
+    definition: ProgramSource,
+    started: ProgramStarted,
+) -> Vec<Event> {
     let is_known = run.definitions.contains_key(&definition.program);
     let is_recorded = is_known && run.first_definition(agent).is_none();
     let defined = (!is_recorded).then(|| Event::ProgramDefined(Box::new(definition)));
-    defined.into_iter().chain([begun]).collect()
+    defined.into_iter().chain([Event::ProgramStarted(Box::new(started))]).collect()
 }
 
 /// Returns the event of a role's answer: the payload of its turn's result.

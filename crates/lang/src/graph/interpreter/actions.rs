@@ -4,7 +4,7 @@
 
 use std::sync::Arc;
 
-use raymond_model::advance::AdvanceNext;
+use raymond_model::event::NextAction;
 use raymond_model::graph_execution::{GraphStateChange, LoopFrame, LoopItems, WaitResult};
 use raymond_model::graph_types::{PACKS, ParameterKind};
 use raymond_model::operation::Operation;
@@ -23,7 +23,7 @@ impl<'graph> GraphInterpreter<'graph> {
         }
         loop {
             if self.is_to_be_cut() && self.state.cursor.partial.is_none() {
-                return ActionProgress::Needs(GraphYield::Record(AdvanceNext::Continue));
+                return ActionProgress::Needs(GraphYield::action(NextAction::Walk));
             }
             self.fuel.spend_action();
             let list = self.inner(root);
@@ -225,7 +225,7 @@ impl<'graph> GraphInterpreter<'graph> {
     ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
             let task = self.task_about(&page, prompt)?;
-            return Ok(ActionOutcome::Needs(GraphYield::Record(AdvanceNext::Task(Box::new(task)))));
+            return Ok(ActionOutcome::Needs(GraphYield::action(NextAction::Task(Box::new(task)))));
         };
         page["content"] = came?;
         self.stored(store, page)
@@ -251,9 +251,8 @@ impl<'graph> GraphInterpreter<'graph> {
         task: impl FnOnce(&mut Self) -> Result<raymond_model::graph_execution::PromptTask, String>,
     ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
-            return Ok(ActionOutcome::Needs(GraphYield::Record(AdvanceNext::Task(Box::new(
-                task(self)?,
-            )))));
+            let task = NextAction::Task(Box::new(task(self)?));
+            return Ok(ActionOutcome::Needs(GraphYield::action(task)));
         };
         let outputs = came?;
         match store {

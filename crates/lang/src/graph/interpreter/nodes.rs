@@ -1,6 +1,6 @@
 //! Executes the kinds of nodes, and checks preconditions.
 
-use raymond_model::advance::AdvanceNext;
+use raymond_model::event::NextAction;
 use raymond_model::graph_execution::{GraphStateChange, WaitResult};
 use raymond_model::json_mistake::{PathSegment, ValuePath};
 use raymond_model::operation::Operation;
@@ -133,7 +133,7 @@ impl<'graph> GraphInterpreter<'graph> {
         let came = match self.wait_result.take() {
             None => {
                 return match self.task_of(reference) {
-                    Ok(task) => Ok(Some(GraphYield::Record(AdvanceNext::Task(Box::new(task))))),
+                    Ok(task) => Ok(Some(GraphYield::action(NextAction::Task(Box::new(task))))),
                     Err(why) => self.failed_reference(why, on_failure),
                 };
             }

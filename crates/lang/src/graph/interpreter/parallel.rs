@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use raymond_model::advance::AdvanceNext;
 use raymond_model::agent::AgentSpec;
+use raymond_model::event::NextAction;
 use raymond_model::graph_execution::{
     GraphStateChange, LoopFrame, LoopItems, OutputFormat, PromptTask,
 };
@@ -127,8 +128,8 @@ impl GraphInterpreter<'_> {
     ) -> Result<AdvanceNext, String> {
         let spawn = AgentSpawn { task: task.clone(), store: None, background: None };
         Ok(match self.spawn_agent(&spawn, branch)? {
-            AdvanceNext::Agent { spec, .. } => {
-                AdvanceNext::Agent { spec, background: false, joined: true }
+            AdvanceNext::Action(NextAction::Agent { spec, .. }) => {
+                AdvanceNext::Action(NextAction::Agent { spec, background: false, joined: true })
             }
             other => other,
         })
@@ -156,7 +157,7 @@ impl GraphInterpreter<'_> {
         let next = if started.len() < count {
             start(self, started.len())?
         } else {
-            AdvanceNext::Join(Box::new(join.clone()))
+            AdvanceNext::Action(NextAction::Join(Box::new(join.clone())))
         };
         self.state.cursor.partial = Some(started.into());
         Ok(ParallelProgress::Needs(GraphYield::Record(next)))
@@ -339,7 +340,11 @@ impl GraphInterpreter<'_> {
             Some(background) => self.boolean("run_in_background", background)?,
             None => false,
         };
-        Ok(AdvanceNext::Agent { spec: Box::new(spec), background, joined: false })
+        Ok(AdvanceNext::Action(NextAction::Agent {
+            spec: Box::new(spec),
+            background,
+            joined: false,
+        }))
     }
 
     /// Returns the question of a node.
@@ -366,7 +371,7 @@ impl GraphInterpreter<'_> {
             options,
             free: prompt.responses.contains_key(OTHER),
         };
-        Ok(GraphYield::Record(AdvanceNext::Question(Box::new(question))))
+        Ok(GraphYield::action(NextAction::Question(Box::new(question))))
     }
 }
 

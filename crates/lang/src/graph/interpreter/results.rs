@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use raymond_model::advance::AdvanceNext;
+use raymond_model::event::NextAction;
 use raymond_model::graph_execution::{GraphStateChange, LoopFrame, LoopItems};
 use raymond_model::json_mistake::ValuePath;
 use raymond_model::question::{OTHER, QuestionOption};
@@ -32,7 +32,7 @@ impl GraphInterpreter<'_> {
     ) -> Result<ActionOutcome, String> {
         let Some(came) = self.take_heard() else {
             let task = self.task_of_prose(task)?;
-            return Ok(ActionOutcome::Needs(GraphYield::Record(AdvanceNext::Task(Box::new(task)))));
+            return Ok(ActionOutcome::Needs(GraphYield::action(NextAction::Task(Box::new(task)))));
         };
         let value = as_value(came?);
         let path = self.store_path(store)?;

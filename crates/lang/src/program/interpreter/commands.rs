@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 
 use raymond_model::activity::{Activity, ActivityResult, BodyCommand, CommandId};
 use raymond_model::advance::AdvanceNext;
+use raymond_model::event::NextAction;
 use raymond_model::fact::Fact;
 use raymond_model::graph_execution::{
     COMPLETED, FAILED, INSTANCE_LABEL, ProgramEnding, ProgramExecution, ProgramWait, STATE_LABEL,
@@ -18,17 +19,15 @@ use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::program::checked_program::{
     InstructionKind, ProgramCommand, ProgramCondition, RunRepetition, TextExpression, UserInput,
 };
-use crate::source::SourcePlace;
 
 impl<'environment> ProgramInterpreter<'environment> {
     /// Makes the command due, once the values of its arguments are known.
     pub(super) fn run_command(
         &mut self,
         run: &'environment ProgramCommand,
-        at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
         for (number, argument) in run.arguments.iter().enumerate() {
-            self.argument(number, Some(argument), at)?;
+            self.argument(number, Some(argument))?;
         }
         let unless = match &run.repetition {
             RunRepetition::Unless(test) => Some(test.clone()),
@@ -55,7 +54,6 @@ impl<'environment> ProgramInterpreter<'environment> {
     pub(super) fn take_output(&mut self, output: &Value) -> Result<(), ProgramSuspension> {
         self.has_blocked();
         let Some(run) = self.command() else { return Ok(()) };
-        let at = self.here();
         let text = |key: &str| output.get(key).and_then(Value::as_str).unwrap_or_default();
         let code = output.get("exit_code").and_then(Value::as_i64).unwrap_or_default();
         let is_skipped = output.get("skipped").and_then(Value::as_bool).unwrap_or_default();
@@ -65,7 +63,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             let why = last.map_or(String::new(), |line| format!(": {line}"));
             let shown = shown::command(&run.command);
             self.log(format!("{shown} exited with code {code}{why}"), true);
-            return self.go_to(state, at);
+            return self.go_to(state);
         }
         self.next();
         Ok(())
@@ -76,14 +74,13 @@ impl<'environment> ProgramInterpreter<'environment> {
         if let Some(start) = self.start() {
             return self.take_failed_start(start, &why);
         }
-        let at = self.here();
         let Some((run, state)) = self.command().and_then(|run| Some((run, run.on_error?))) else {
-            return Err(ProgramSuspension::Fail { at, why });
+            return self.fail(why);
         };
         self.has_blocked();
         self.log(format!("{} failed: {why}", shown::command(&run.command)), true);
         self.bind_output(run, ["", &why], "", false);
-        self.go_to(state, at)
+        self.go_to(state)
     }
 
     /// Returns the command that the program is at.
@@ -127,7 +124,7 @@ impl ProgramInterpreter<'_> {
         let (awaiting, since) = (shown::command(&command.command), self.since());
         self.position.wait = Some(ProgramWait { awaiting, since, until: None, outside: false });
         self.body_commands.push(BodyCommand { id, command });
-        Err(ProgramSuspension::Then(AdvanceNext::Wait))
+        Err(ProgramSuspension::action(NextAction::Wait))
     }
 
     /// Returns whether commands of bodies run or are due.
@@ -182,9 +179,8 @@ impl<'environment> ProgramInterpreter<'environment> {
     pub(super) fn user_input(
         &mut self,
         input: &'environment UserInput,
-        at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
-        let text = self.fill(&input.prompt, at)?;
+        let text = self.fill(&input.prompt)?;
         let now = self.environment.now;
         self.position.wait = Some(ProgramWait {
             awaiting: shown::user_input(&input.bind),
@@ -193,7 +189,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             outside: false,
         });
         self.has_blocked();
-        Err(ProgramSuspension::Then(AdvanceNext::Question(Box::new(input.question(text)))))
+        Err(ProgramSuspension::action(NextAction::Question(Box::new(input.question(text)))))
     }
 
     /// Returns the question that the program is at.
@@ -209,7 +205,6 @@ impl<'environment> ProgramInterpreter<'environment> {
         &mut self,
         input: &'environment UserInput,
     ) -> Result<(), ProgramSuspension> {
-        let at = self.here();
         if let Some(answer) = self.answer.take() {
             self.bindings.insert(input.bind.to_string(), answer.to_owned());
             self.next();
@@ -219,14 +214,13 @@ impl<'environment> ProgramInterpreter<'environment> {
         if until.is_none_or(|until| until > self.environment.now) {
             return Ok(());
         }
-        if let Some(state) = input.on_timeout {
-            return self.go_to(state, at);
+        match input.on_timeout {
+            Some(state) => self.go_to(state),
+            None => self.fail(format!(
+                "nobody answered {} in time; say where to continue: :on-timeout STATE",
+                input.bind
+            )),
         }
-        let why = format!(
-            "nobody answered {} in time; say where to continue: :on-timeout STATE",
-            input.bind
-        );
-        Err(ProgramSuspension::Fail { at, why })
     }
 }
 

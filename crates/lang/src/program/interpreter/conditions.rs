@@ -4,9 +4,7 @@ use super::values::MissingValue;
 use super::{FirstOfWait, ProgramInterpreter, ProgramSuspension, shown};
 use crate::program::checked_program::{ProgramCondition, TextExpression, WaitInstruction};
 use crate::program::conditions::is_contradictory;
-use crate::source::SourcePlace;
 use raymond_model::activity::Activity;
-use raymond_model::advance::AdvanceNext;
 use raymond_model::fact::{Fact, FactQuery};
 use raymond_model::graph_execution::RequestStatus;
 use raymond_model::time::Timestamp;
@@ -63,31 +61,10 @@ impl ConditionCheck {
     }
 }
 
-/// The outcome of the condition of an arm.
-pub(super) enum ArmCheck {
-    Holds,
-    Not,
-    /// A request in it has failed; the program continues in this state.
-    GoTo(usize),
-}
-
-/// The consequence of a condition that cannot be decided.
-pub(super) enum UndecidedCondition {
-    /// The program continues in this state.
-    GoTo(usize),
-    /// The program fails.
-    Fail(String),
-    /// This activity has to be done first.
-    Activity(Activity),
-    /// The facts with this key or payload have to be looked up first.
-    Facts,
-}
-
 impl<'environment> ProgramInterpreter<'environment> {
     pub(super) fn wait(
         &mut self,
         wait: &'environment WaitInstruction,
-        at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
         let late = wait.timeout_ms.map(|timeout| self.since().plus(timeout));
         self.by = late.filter(|late| *late <= self.environment.now);
@@ -96,12 +73,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         let is_late = self.by.take().is_some();
         let judged = match judged {
             Ok(judged) => judged,
-            Err(UndecidedCondition::GoTo(state)) => return self.go_to(state, at),
-            Err(UndecidedCondition::Fail(why)) => return Err(ProgramSuspension::Fail { at, why }),
-            Err(UndecidedCondition::Activity(activity)) => return self.due(activity),
-            Err(UndecidedCondition::Facts) => {
-                return Err(ProgramSuspension::Then(AdvanceNext::Continue));
-            }
+            Err(missing) => return self.suspend(missing),
         };
         if judged.holds {
             if let FirstOfWait::Takes(fact) = taken {
@@ -114,13 +86,12 @@ impl<'environment> ProgramInterpreter<'environment> {
         }
         let awaiting = self.awaited(&wait.condition);
         if is_late {
-            let Some(state) = wait.on_timeout else {
-                let why = format!(
+            return match wait.on_timeout {
+                Some(state) => self.go_to(state),
+                None => self.fail(format!(
                     "{awaiting} did not come in time; say where to continue: :on-timeout STATE"
-                );
-                return Err(ProgramSuspension::Fail { at, why });
+                )),
             };
-            return self.go_to(state, at);
         }
         let until = match (late, judged.look_again) {
             (Some(one), Some(other)) => Some(one.min(other)),
@@ -128,39 +99,29 @@ impl<'environment> ProgramInterpreter<'environment> {
         };
         if late.is_none() && (!judged.may_hold || is_contradictory(&wait.condition)) {
             if let Some(Fact { label, key, value, .. }) = self.last_state_in(&wait.condition) {
-                let why = format!(
+                return self.fail(format!(
                     "{awaiting} can never hold: the run {key} has ended as {value}; wait for that too, and choose by it in a branch: (or … (signal {label} :key {key} :equals {value}))"
-                );
-                return Err(ProgramSuspension::Fail { at, why });
+                ));
             }
-            let why = format!(
+            return self.fail(format!(
                 "{awaiting} can never hold: nothing is pending that could change it, and it depends on no fact or time that could; correct the condition, or choose by it in a branch"
-            );
-            return Err(ProgramSuspension::Fail { at, why });
+            ));
         }
         self.block(awaiting, until, judged.outside || late.is_some())
     }
 
-    /// Checks the condition of an arm.
-    pub(super) fn test(
-        &mut self,
-        condition: &ProgramCondition,
-        at: SourcePlace,
-    ) -> Result<ArmCheck, ProgramSuspension> {
+    /// Returns whether the condition of an arm holds.
+    pub(super) fn test(&mut self, condition: &ProgramCondition) -> Result<bool, ProgramSuspension> {
         match self.judge(condition) {
-            Ok(ConditionCheck { holds: true, .. }) => Ok(ArmCheck::Holds),
-            Ok(_) => Ok(ArmCheck::Not),
-            Err(UndecidedCondition::GoTo(state)) => Ok(ArmCheck::GoTo(state)),
-            Err(UndecidedCondition::Fail(why)) => Err(ProgramSuspension::Fail { at, why }),
-            Err(UndecidedCondition::Activity(activity)) => self.due(activity),
-            Err(UndecidedCondition::Facts) => Err(ProgramSuspension::Then(AdvanceNext::Continue)),
+            Ok(check) => Ok(check.holds),
+            Err(missing) => self.suspend(missing),
         }
     }
 
     pub(super) fn judge(
         &self,
         condition: &ProgramCondition,
-    ) -> Result<ConditionCheck, UndecidedCondition> {
+    ) -> Result<ConditionCheck, MissingValue> {
         Ok(match condition {
             ProgramCondition::Signal { label, key, .. } => {
                 let holds = self.signalled(condition)?.is_some();
@@ -231,16 +192,16 @@ impl<'environment> ProgramInterpreter<'environment> {
         &self,
         name: &str,
         on_error: Option<usize>,
-    ) -> Result<ConditionCheck, UndecidedCondition> {
+    ) -> Result<ConditionCheck, MissingValue> {
         match self.request(name).map(|request| &request.status) {
-            None => Err(UndecidedCondition::Fail(format!(
+            None => Err(MissingValue::Never(format!(
                 "the request {name} was never sent, so it is never answered; send it before it is awaited"
             ))),
             Some(RequestStatus::Pending) => Ok(ConditionCheck::pending(false)),
             Some(RequestStatus::Answer(_)) => Ok(ConditionCheck::fixed(self.was_in_time(name))),
             Some(RequestStatus::Failed(why)) => Err(match on_error {
-                Some(state) => UndecidedCondition::GoTo(state),
-                None => UndecidedCondition::Fail(format!(
+                Some(state) => MissingValue::GoTo(state),
+                None => MissingValue::Never(format!(
                     "the request {name} failed: {why}; say where to continue: :on-error STATE"
                 )),
             }),
@@ -257,12 +218,12 @@ impl<'environment> ProgramInterpreter<'environment> {
     pub(super) fn signalled(
         &self,
         condition: &ProgramCondition,
-    ) -> Result<Option<Fact>, UndecidedCondition> {
+    ) -> Result<Option<Fact>, MissingValue> {
         let ProgramCondition::Signal { label, key, equals, consume, .. } = condition else {
             return Ok(None);
         };
         if [key, equals].into_iter().flatten().any(|expression| self.is_new(expression)) {
-            return Err(UndecidedCondition::Facts);
+            return Err(MissingValue::Facts);
         }
         let mut known = [None, None];
         for (known, expression) in known.iter_mut().zip([key, equals]) {
@@ -281,20 +242,6 @@ impl<'environment> ProgramInterpreter<'environment> {
             by: self.by,
             oldest: *consume,
         }))
-    }
-
-    /// Returns the current value of an expression, if it has one.
-    pub(super) fn now(
-        &self,
-        expression: &TextExpression,
-    ) -> Result<Option<String>, UndecidedCondition> {
-        match self.evaluate(expression) {
-            Ok(value) => Ok(Some(value)),
-            Err(MissingValue::Yet { .. }) => Ok(None),
-            Err(MissingValue::Activity(activity)) => Err(UndecidedCondition::Activity(activity)),
-            Err(MissingValue::Never(why)) => Err(UndecidedCondition::Fail(why)),
-            Err(MissingValue::Facts) => Err(UndecidedCondition::Facts),
-        }
     }
 
     /// Describes a condition with its current values.

@@ -10,7 +10,6 @@ use raymond_model::graph_execution::{
 };
 use raymond_model::id::StateName;
 
-use super::conditions::ArmCheck;
 use super::{ProgramInterpreter, ProgramSuspension};
 use crate::advance_fuel::MAX_ACTIONS_PER_ADVANCE;
 use crate::program::checked_program::{
@@ -35,9 +34,8 @@ impl<'environment> ProgramInterpreter<'environment> {
         &mut self,
         instruction: &'environment Instruction,
     ) -> Result<(), ProgramSuspension> {
-        let at = instruction.at;
         match &instruction.kind {
-            InstructionKind::Wait(wait) => self.wait(wait, at),
+            InstructionKind::Wait(wait) => self.wait(wait),
             InstructionKind::Action(_) => {
                 self.enter(BlockFrame::default());
                 Ok(())
@@ -52,31 +50,27 @@ impl<'environment> ProgramInterpreter<'environment> {
                 Ok(())
             }
             InstructionKind::Continue => self.continue_loop(),
-            InstructionKind::Branch { arms, otherwise } => {
-                self.choose(arms, otherwise.is_some(), at)
-            }
-            InstructionKind::Goto(state) => self.go_to(*state, at),
-            InstructionKind::Terminal { failed, result } => {
-                self.terminal(*failed, result.as_ref(), at)
-            }
-            InstructionKind::Send(send) => self.send(send, at),
-            InstructionKind::RunFolder(run) => self.run_folder(run, at),
-            InstructionKind::UserInput(input) => self.user_input(input, at),
-            InstructionKind::Run(run) => self.run_command(run, at),
-            InstructionKind::StartWorkflow(start) => self.start_workflow(start, at),
+            InstructionKind::Branch { arms, otherwise } => self.choose(arms, otherwise.is_some()),
+            InstructionKind::Goto(state) => self.go_to(*state),
+            InstructionKind::Terminal { failed, result } => self.terminal(*failed, result.as_ref()),
+            InstructionKind::Send(send) => self.send(send),
+            InstructionKind::RunFolder(run) => self.run_folder(run),
+            InstructionKind::UserInput(input) => self.user_input(input),
+            InstructionKind::Run(run) => self.run_command(run),
+            InstructionKind::StartWorkflow(start) => self.start_workflow(start),
             InstructionKind::Assert { label, key, value } => {
-                let key = self.argument(0, key.as_ref(), at)?;
-                let value = self.argument(1, value.as_ref(), at)?;
+                let key = self.argument(0, key.as_ref())?;
+                let value = self.argument(1, value.as_ref())?;
                 self.due(Activity::Assert { label: label.clone(), key, value })
             }
             InstructionKind::Retract { label, key } => {
-                let key = self.argument(0, key.as_ref(), at)?;
+                let key = self.argument(0, key.as_ref())?;
                 self.due(Activity::Retract { label: label.clone(), key })
             }
             InstructionKind::Log(template) => {
-                let text = self.fill(template, at)?;
+                let text = self.fill(template)?;
                 self.log(text, false);
-                self.spend_fuel(at)?;
+                self.spend_fuel()?;
                 self.next();
                 Ok(())
             }
@@ -88,16 +82,11 @@ impl<'environment> ProgramInterpreter<'environment> {
         &mut self,
         arms: &'environment [BranchArm],
         has_otherwise: bool,
-        at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
         for (number, arm) in arms.iter().enumerate() {
-            match self.test(&arm.condition, at)? {
-                ArmCheck::Holds => {
-                    self.enter(BlockFrame { arm: Some(number), ..BlockFrame::default() });
-                    return Ok(());
-                }
-                ArmCheck::Not => {}
-                ArmCheck::GoTo(state) => return self.go_to(state, at),
+            if self.test(&arm.condition)? {
+                self.enter(BlockFrame { arm: Some(number), ..BlockFrame::default() });
+                return Ok(());
             }
         }
         if has_otherwise {
@@ -112,27 +101,18 @@ impl<'environment> ProgramInterpreter<'environment> {
         &mut self,
         failed: bool,
         result: Option<&'environment TextExpression>,
-        at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
-        let result = match result {
-            Some(result) => Some(self.argument(0, Some(result), at)?),
-            None => None,
-        };
+        let result = result.map(|result| self.argument(0, Some(result))).transpose()?;
         if failed {
-            let why = result.unwrap_or_else(|| {
+            return self.fail(result.unwrap_or_else(|| {
                 format!("it ended as failed in the state {}", self.position.current)
-            });
-            return Err(ProgramSuspension::Fail { at, why });
+            }));
         }
         Err(self.completed(result))
     }
 
-    fn send(
-        &mut self,
-        send: &'environment SendPrompt,
-        at: SourcePlace,
-    ) -> Result<(), ProgramSuspension> {
-        let prompt = self.fill(&send.template, at)?;
+    fn send(&mut self, send: &'environment SendPrompt) -> Result<(), ProgramSuspension> {
+        let prompt = self.fill(&send.template)?;
         let role = &self.environment.program.roles[send.role];
         let name = StateName::parse(&format!("{}#{}", self.environment.file, role.name))
             .unwrap_or_else(|_| self.environment.file.clone());
@@ -148,18 +128,14 @@ impl<'environment> ProgramInterpreter<'environment> {
             expect: send.expect.clone(),
             name,
         };
-        self.ask(send.role, &send.request, RequestBody::Prompt(Box::new(task)), at)
+        self.ask(send.role, &send.request, RequestBody::Prompt(Box::new(task)))
     }
 
-    fn run_folder(
-        &mut self,
-        run: &'environment RunFolder,
-        at: SourcePlace,
-    ) -> Result<(), ProgramSuspension> {
-        let input = self.argument(0, run.input.as_ref(), at)?;
+    fn run_folder(&mut self, run: &'environment RunFolder) -> Result<(), ProgramSuspension> {
+        let input = self.argument(0, run.input.as_ref())?;
         let work =
             RequestBody::Folder { folder: run.folder.clone(), start: run.start.clone(), input };
-        self.ask(run.role, &run.request, work, at)
+        self.ask(run.role, &run.request, work)
     }
 
     fn ask(
@@ -167,7 +143,6 @@ impl<'environment> ProgramInterpreter<'environment> {
         role: usize,
         name: &'environment str,
         body: RequestBody,
-        at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
         let role = &self.environment.program.roles[role];
         let number = self.request(name).map_or(0, |before| before.number) + 1;
@@ -183,29 +158,27 @@ impl<'environment> ProgramInterpreter<'environment> {
         let cwd = role.cwd.clone();
         let (role, name) = (role.name.to_string(), name.to_owned());
         self.commands.push(AdvanceOutput::Request { role, handle, cwd, name, body, session: None });
-        self.spend_fuel(at)?;
+        self.spend_fuel()?;
         self.next();
         Ok(())
     }
 
     /// Spends the fuel of an output.
-    fn spend_fuel(&mut self, at: SourcePlace) -> Result<(), ProgramSuspension> {
+    fn spend_fuel(&mut self) -> Result<(), ProgramSuspension> {
         self.fuel.spend_action();
         if !self.fuel.is_used_up() {
             return Ok(());
         }
-        let why = format!("it has done {MAX_ACTIONS_PER_ADVANCE} things without ever blocking");
-        Err(ProgramSuspension::Fail { at, why })
+        self.fail(format!("it has done {MAX_ACTIONS_PER_ADVANCE} things without ever blocking"))
     }
 
     /// Returns the text of a template, once all its arguments are known.
     pub(super) fn fill(
         &mut self,
         template: &'environment TextTemplate,
-        at: SourcePlace,
     ) -> Result<String, ProgramSuspension> {
         for (number, argument) in template.arguments.iter().enumerate() {
-            self.argument(number, Some(argument), at)?;
+            self.argument(number, Some(argument))?;
         }
         let arguments = self.position.partial.iter().map(String::as_str);
         let mut pieces = template.pieces.iter().map(String::as_str);
@@ -222,13 +195,12 @@ impl<'environment> ProgramInterpreter<'environment> {
         &mut self,
         number: usize,
         expression: Option<&'environment TextExpression>,
-        at: SourcePlace,
     ) -> Result<String, ProgramSuspension> {
         if let Some(known) = self.position.partial.get(number) {
             return Ok(known.clone());
         }
         let value = match expression {
-            Some(expression) => self.value(expression, at)?,
+            Some(expression) => self.value(expression)?,
             None => String::new(),
         };
         self.position.wait = None;
@@ -244,12 +216,11 @@ impl<'environment> ProgramInterpreter<'environment> {
     pub(super) fn start_workflow(
         &mut self,
         start: &'environment StartWorkflow,
-        at: SourcePlace,
     ) -> Result<(), ProgramSuspension> {
         for (number, expression) in start.expressions().enumerate() {
-            self.argument(number, Some(expression), at)?;
+            self.argument(number, Some(expression))?;
         }
-        let label = start.label.as_ref().map(|label| self.fill(label, at)).transpose()?;
+        let label = start.label.as_ref().map(|label| self.fill(label)).transpose()?;
         let of_label = start.label.as_ref().map_or(0, |label| label.arguments.len());
         let mut values = self.position.partial.iter().skip(of_label).cloned();
         let branch = start.branch.as_ref().and_then(|_| values.next());
@@ -289,15 +260,13 @@ impl<'environment> ProgramInterpreter<'environment> {
         start: &'environment StartWorkflow,
         why: &str,
     ) -> Result<(), ProgramSuspension> {
-        let at = self.here();
         let Some(state) = start.on_error else {
-            let why = format!("{} is not started: {why}", start.program);
-            return Err(ProgramSuspension::Fail { at, why });
+            return self.fail(format!("{} is not started: {why}", start.program));
         };
         self.has_blocked();
         self.log(format!("{} is not started: {why}", start.program), true);
         self.bind_started(start, "", why);
-        self.go_to(state, at)
+        self.go_to(state)
     }
 
     /// Returns the start that the program is at.
@@ -334,24 +303,22 @@ impl<'environment> ProgramInterpreter<'environment> {
     }
 
     /// Continues in another state, out of all blocks.
-    pub(super) fn go_to(&mut self, state: usize, at: SourcePlace) -> Result<(), ProgramSuspension> {
+    pub(super) fn go_to(&mut self, state: usize) -> Result<(), ProgramSuspension> {
         self.position.entered += 1;
         let max_iterations = self.environment.program.metadata.max_iterations;
         if self.position.entered > max_iterations {
-            let why = format!(
+            return self.fail(format!(
                 "it has gone from state to state {max_iterations} times without ever blocking; put a wait or an await on the way"
-            );
-            return Err(ProgramSuspension::Fail { at, why });
+            ));
         }
         if let Some(own) = self.environment.program.states.get(state) {
             let entries = self.position.entries.entry(own.name.to_string()).or_default();
             *entries += 1;
             if *entries > max_iterations {
-                let why = format!(
+                return self.fail(format!(
                     "it has gone to the state {} {max_iterations} times; end the circle, or allow more: (metadata (max-iterations N))",
                     own.name
-                );
-                return Err(ProgramSuspension::Fail { at, why });
+                ));
             }
         }
         self.begin_state(state);
@@ -413,7 +380,12 @@ impl<'environment> ProgramInterpreter<'environment> {
         let round = level.round.unwrap_or_default();
         let blocked = std::mem::take(&mut level.blocked);
         (level.at, level.round) = (0, Some(round + 1));
-        let (at, max, on_max) = self.current_loop();
+        let around = self.instruction_at(self.position.cursor.len() - 1);
+        let at = around.map_or(SourcePlace::START, |around| around.at);
+        let (max, on_max) = match around.map(|around| &around.kind) {
+            Some(InstructionKind::Loop(repeat)) => (repeat.max, repeat.on_max),
+            _ => (None, None),
+        };
         let max_rounds = max.unwrap_or(self.environment.program.metadata.max_iterations);
         let why = if !blocked {
             format!(
@@ -422,7 +394,8 @@ impl<'environment> ProgramInterpreter<'environment> {
         } else if round < max_rounds {
             return Ok(());
         } else if let Some(state) = on_max {
-            return self.go_to(state, at);
+            self.position.cursor.pop();
+            return self.go_to(state);
         } else if max.is_some() {
             format!(
                 "the loop has gone round {max_rounds} times, its :max; let it end by break, goto or terminal, or say where to continue: :on-max STATE"
@@ -437,7 +410,12 @@ impl<'environment> ProgramInterpreter<'environment> {
 
     /// Returns the current instruction; `None` at the end of a list.
     pub(super) fn instruction(&self) -> Option<&'environment Instruction> {
-        let (list, level) = self.list(self.position.cursor.len())?;
+        self.instruction_at(self.position.cursor.len())
+    }
+
+    /// Returns the instruction that the cursor's frames up to this depth lead to.
+    fn instruction_at(&self, depth: usize) -> Option<&'environment Instruction> {
+        let (list, level) = self.list(depth)?;
         list.get(level.at)
     }
 
@@ -464,18 +442,5 @@ impl<'environment> ProgramInterpreter<'environment> {
             level = inner;
         }
         Some((list, level))
-    }
-
-    /// Returns the place of the loop around the current list, its `:max` and its `:on-max`.
-    fn current_loop(&self) -> (SourcePlace, Option<u64>, Option<usize>) {
-        let around = self.position.cursor.len().saturating_sub(1);
-        let outer = self.list(around);
-        let Some(own) = outer.and_then(|(list, level)| list.get(level.at)) else {
-            return (SourcePlace::START, None, None);
-        };
-        match &own.kind {
-            InstructionKind::Loop(repeat) => (own.at, repeat.max, repeat.on_max),
-            _ => (own.at, None, None),
-        }
     }
 }

@@ -7,16 +7,15 @@ use serde_json::Value;
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::output::field;
 use crate::program::checked_program::{Program, TextExpression, expressions};
-use crate::source::SourcePlace;
 use raymond_model::activity::Activity;
-use raymond_model::advance::AdvanceNext;
+use raymond_model::event::NextAction;
 use raymond_model::graph_execution::{RequestEntry, RequestStatus};
 use raymond_model::policy::verdict;
 
 /// The number of characters shown of an answer that lacks a field.
 const MAX_SHOWN_CHARS: usize = 80;
 
-/// A reason that a value is missing.
+/// A reason that a value is missing, or that a condition cannot be decided.
 pub(super) enum MissingValue {
     /// The value may still come. `outside` is true if it comes from outside the run.
     Yet { awaiting: String, outside: bool },
@@ -24,6 +23,8 @@ pub(super) enum MissingValue {
     Activity(Activity),
     /// The value can never come.
     Never(String),
+    /// A request in a condition has failed, and the program continues in this state.
+    GoTo(usize),
     /// The facts with this key or payload have to be looked up first.
     Facts,
 }
@@ -33,17 +34,35 @@ impl<'environment> ProgramInterpreter<'environment> {
     pub(super) fn value(
         &mut self,
         expression: &'environment TextExpression,
-        at: SourcePlace,
     ) -> Result<String, ProgramSuspension> {
         match self.evaluate(expression) {
             Ok(value) => {
                 self.warn_if_unasked(expression);
                 Ok(value)
             }
-            Err(MissingValue::Yet { awaiting, outside }) => self.block(awaiting, None, outside),
-            Err(MissingValue::Activity(activity)) => self.due(activity),
-            Err(MissingValue::Never(why)) => Err(ProgramSuspension::Fail { at, why }),
-            Err(MissingValue::Facts) => Err(ProgramSuspension::Then(AdvanceNext::Continue)),
+            Err(missing) => self.suspend(missing),
+        }
+    }
+
+    /// Suspends the current instruction because of a missing value.
+    pub(super) fn suspend<T>(&mut self, missing: MissingValue) -> Result<T, ProgramSuspension> {
+        match missing {
+            MissingValue::Yet { awaiting, outside } => self.block(awaiting, None, outside),
+            MissingValue::Activity(activity) => self.due(activity),
+            MissingValue::Never(why) => self.fail(why),
+            MissingValue::Facts => Err(ProgramSuspension::action(NextAction::Walk)),
+            MissingValue::GoTo(state) => {
+                self.go_to(state)?;
+                Err(ProgramSuspension::Moved)
+            }
+        }
+    }
+
+    /// Returns the current value of an expression, if it has one.
+    pub(super) fn now(&self, expression: &TextExpression) -> Result<Option<String>, MissingValue> {
+        match self.evaluate(expression) {
+            Err(MissingValue::Yet { .. }) => Ok(None),
+            known => known.map(Some),
         }
     }
 

@@ -42,10 +42,9 @@ fn in_script() -> Scene {
 #[test]
 fn position_of_other_language_is_kept_until_its_state_is_left() {
     let mut scene = in_script();
-    let events = advance(&mut scene, 1, AdvanceNext::Continue);
+    let events = advance(&mut scene, 1, AdvanceNext::Action(NextAction::Walk));
     let [Event::LanguageAdvanced(recorded)] = events.as_slice() else { panic!("{events:?}") };
     assert_eq!((&recorded.next_action, recorded.shown.len()), (&NextAction::Walk, 1));
-    assert_eq!(scene.agent("main").language_position(), Some(&position(1)));
     let kept = serde_json::to_value(&scene.agent("main").execution).expect("JSON");
     assert_eq!(kept, json!({ "other": { "language": "steps", "position": { "line": 1 } } }));
     let execution: AgentExecution = serde_json::from_value(kept).expect("an execution");
@@ -57,7 +56,7 @@ fn position_of_other_language_is_kept_until_its_state_is_left() {
 #[test]
 fn other_language_is_given_answer_and_ends_with_result() {
     let mut scene = in_script();
-    advance(&mut scene, 1, AdvanceNext::Continue);
+    advance(&mut scene, 1, AdvanceNext::Action(NextAction::Walk));
     let question = Question {
         node: "B".to_owned(),
         text: "which?".to_owned(),
@@ -65,7 +64,7 @@ fn other_language_is_given_answer_and_ends_with_result() {
         options: Vec::new(),
         free: true,
     };
-    advance(&mut scene, 2, AdvanceNext::Question(Box::new(question)));
+    advance(&mut scene, 2, AdvanceNext::Action(NextAction::Question(Box::new(question))));
     assert!(scene.agent("main").waits());
     scene.happens(answer(&scene.run, &AnswerCommand::to("B", "this")).expect("it is asked"));
     let result = scene.agent("main").wait_result();

@@ -65,7 +65,7 @@ fn walked(scene: &Scene, then: AdvanceNext) -> Vec<Event> {
 /// Creates a run whose agent `main` waits for an answer.
 fn asking(node: &str) -> Scene {
     let mut scene = Scene::begin();
-    for event in walked(&scene, AdvanceNext::Question(Box::new(choice(node)))) {
+    for event in walked(&scene, AdvanceNext::Action(NextAction::Question(Box::new(choice(node))))) {
         scene.happens(event);
     }
     assert!(scene.agent("main").question().is_some());
@@ -126,7 +126,8 @@ fn prepared_answers_are_consumed_in_order() {
     scene.run.settings.answers.insert("kind".into(), answers);
     let mut asked = Vec::new();
     for _ in 0..3 {
-        let events = walked(&scene, AdvanceNext::Question(Box::new(choice("kind"))));
+        let events =
+            walked(&scene, AdvanceNext::Action(NextAction::Question(Box::new(choice("kind")))));
         asked.push(given(&events));
         for event in events {
             scene.happens(event);
@@ -214,7 +215,7 @@ fn answer_record_stores_option_id_and_raw_text() {
     let Event::QuestionAnswered(answered) = event else { panic!("{event:?}") };
     let raw = " GIT Repository ".to_owned();
     assert_eq!(answered.answer, Answer { id: "git".into(), raw });
-    let walked = walked(&scene, AdvanceNext::Continue);
+    let walked = walked(&scene, AdvanceNext::Action(NextAction::Walk));
     assert!(
         matches!(&walked[0], Event::GraphAdvanced(walked) if walked.next_action == NextAction::Walk)
     );

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use super::*;
 use crate::advance::{Advance, AdvanceNext, AdvanceOutput};
 use crate::apply::Effect;
-use crate::event::{AdvancePosition, ProgramProgress, ProgramStatus, RoleResponded};
+use crate::event::{
+    AdvancePosition, NextAction, ProgramProgress, ProgramStarted, ProgramStatus, RoleResponded,
+};
 use crate::fact::{Fact, FactChange};
 use crate::graph_execution::{
     OutputFormat, ProgramPosition, ProgramSource, ProgramWait, PromptTask, RequestBody,
@@ -21,28 +23,34 @@ use crate::turn_options::TurnOptions;
 
 const FILE: &str = "review.lisp";
 
-fn beginning() -> ProgramStart {
-    ProgramStart {
-        definition: ProgramSource {
-            file: state(FILE),
-            folder: None,
-            name: "review".into(),
-            program: "sha256:1".into(),
-            text: "(workflow review …)".into(),
-            labels: vec!["plan/ready".into()],
-        },
-        start: Arc::from("start"),
+/// Returns the events with which `main` begins its program.
+fn begun(scene: &Scene) -> Vec<Event> {
+    let definition = ProgramSource {
+        file: state(FILE),
+        folder: None,
+        name: "review".into(),
+        program: "sha256:1".into(),
+        text: "(workflow review …)".into(),
+        labels: vec!["plan/ready".into()],
+    };
+    let started = ProgramStarted {
+        turn: scene.turn("main"),
+        state: state(FILE),
+        program: "sha256:1".into(),
+        name: "review".into(),
         label: "r".into(),
         branch: None,
         context: Variables::new(),
-    }
+        start: Arc::from("start"),
+    };
+    program_started(&scene.run, scene.agent("main"), definition, started)
 }
 
 /// Creates a run whose agent `main` runs a program.
 fn begin() -> Scene {
     let mut scene = Scene::begin();
     scene.take("main", goto(FILE));
-    let events = program_started(&scene.run, scene.agent("main"), beginning());
+    let events = begun(&scene);
     assert_eq!(events.len(), 2, "the text is kept, then the execution begins");
     all(&mut scene, events);
     scene
@@ -53,7 +61,7 @@ fn all(scene: &mut Scene, events: Vec<Event>) -> Vec<Effect> {
 }
 
 fn advance(outputs: Vec<AdvanceOutput>, next: AdvanceNext) -> Advance {
-    let wait = (next == AdvanceNext::Wait).then(|| ProgramWait {
+    let wait = (next == AdvanceNext::Action(NextAction::Wait)).then(|| ProgramWait {
         awaiting: "(signal plan/ready)".into(),
         since: Timestamp(0),
         until: None,
@@ -62,7 +70,7 @@ fn advance(outputs: Vec<AdvanceOutput>, next: AdvanceNext) -> Advance {
     let current = Arc::from("start");
     let position = ProgramPosition { current, wait, ..ProgramPosition::default() };
     let status = match &next {
-        AdvanceNext::Wait => ProgramStatus::Waiting,
+        AdvanceNext::Action(NextAction::Wait) => ProgramStatus::Waiting,
         AdvanceNext::End { error: None, .. } => ProgramStatus::Completed,
         _ => ProgramStatus::Failed,
     };
@@ -141,7 +149,7 @@ fn proceeds(effects: &[Effect]) -> Vec<&str> {
 fn role_answers_requests_in_order_in_one_session() {
     let mut scene = begin();
     let commands = vec![request("a", "first"), request("b", "other"), request("a", "second")];
-    let effects = goes_on(&mut scene, commands, AdvanceNext::Wait);
+    let effects = goes_on(&mut scene, commands, AdvanceNext::Action(NextAction::Wait));
     assert_eq!(proceeds(&effects), ["main.1", "main.2", "main"]);
     let asked = scene.agent("main.1").task().expect("a task").prompt.clone();
     assert_eq!(
@@ -178,7 +186,11 @@ fn role_answers_requests_in_order_in_one_session() {
 #[test]
 fn latest_request_with_same_name_determines_answer() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "ask"), request("a", "ask")], AdvanceNext::Wait);
+    goes_on(
+        &mut scene,
+        vec![request("a", "ask"), request("a", "ask")],
+        AdvanceNext::Action(NextAction::Wait),
+    );
     answers(&mut scene, "main.1", "early");
     assert_eq!(status(&scene, "ask"), RequestStatus::Pending);
     answers(&mut scene, "main.1", "late");
@@ -190,21 +202,26 @@ fn latest_request_with_same_name_determines_answer() {
 #[test]
 fn unchanged_program_position_leaves_no_record() {
     let mut scene = begin();
-    goes_on(&mut scene, Vec::new(), AdvanceNext::Wait);
-    let still = advance(Vec::new(), AdvanceNext::Wait);
+    goes_on(&mut scene, Vec::new(), AdvanceNext::Action(NextAction::Wait));
+    let still = advance(Vec::new(), AdvanceNext::Action(NextAction::Wait));
     assert_eq!(decided(&scene, still), []);
 }
 
 #[test]
 fn failed_role_fails_its_requests_and_wakes_program() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "first"), request("a", "second")], AdvanceNext::Wait);
+    goes_on(
+        &mut scene,
+        vec![request("a", "first"), request("a", "second")],
+        AdvanceNext::Action(NextAction::Wait),
+    );
     let effects = scene.happens(Event::AgentFailed(scene.end_badly("main.1")));
     assert!(proceeds(&effects).contains(&"main"), "{effects:?}");
     for name in ["first", "second"] {
         assert_eq!(status(&scene, name), RequestStatus::Failed("unusable".into()));
     }
-    let effects = goes_on(&mut scene, vec![request("a", "first")], AdvanceNext::Wait);
+    let effects =
+        goes_on(&mut scene, vec![request("a", "first")], AdvanceNext::Action(NextAction::Wait));
     assert_eq!(proceeds(&effects), ["main.2", "main"], "another agent is asked then");
     answers(&mut scene, "main.2", "well");
     goes_on(&mut scene, Vec::new(), AdvanceNext::End { payload: "done".into(), error: None });
@@ -216,7 +233,11 @@ fn failed_role_fails_its_requests_and_wakes_program() {
 #[test]
 fn roles_end_after_program_end_and_last_request() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "one"), request("b", "two")], AdvanceNext::Wait);
+    goes_on(
+        &mut scene,
+        vec![request("a", "one"), request("b", "two")],
+        AdvanceNext::Action(NextAction::Wait),
+    );
     answers(&mut scene, "main.1", "well");
     let end = AdvanceNext::End { payload: "done".into(), error: None };
     let effects = goes_on(&mut scene, Vec::new(), end);
@@ -239,7 +260,11 @@ fn roles_end_after_program_end_and_last_request() {
 #[test]
 fn failed_program_fails_agent_and_drops_pending_requests() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "one"), request("a", "two")], AdvanceNext::Wait);
+    goes_on(
+        &mut scene,
+        vec![request("a", "one"), request("a", "two")],
+        AdvanceNext::Action(NextAction::Wait),
+    );
     let end = AdvanceNext::End { payload: "{}".into(), error: Some("review.lisp:3:5: why".into()) };
     goes_on(&mut scene, Vec::new(), end);
     let ended = scene.run.finished.first().expect("main");
@@ -257,7 +282,7 @@ fn program_outcome_is_returned_to_calling_prompt() {
         let mut scene = Scene::begin();
         let call = crate::tests::scene::tag(crate::transition::TagName::Call, "NEXT.md", FILE);
         scene.take("main", call);
-        let events = program_started(&scene.run, scene.agent("main"), beginning());
+        let events = begun(&scene);
         all(&mut scene, events);
         let end = AdvanceNext::End { payload: "outcome".into(), error };
         goes_on(&mut scene, Vec::new(), end);
@@ -270,7 +295,7 @@ fn program_outcome_is_returned_to_calling_prompt() {
 #[test]
 fn fact_wakes_only_agents_waiting_for_its_label() {
     let mut scene = begin();
-    goes_on(&mut scene, Vec::new(), AdvanceNext::Wait);
+    goes_on(&mut scene, Vec::new(), AdvanceNext::Action(NextAction::Wait));
     let fact = |label: &str| {
         let (key, value, source) = ("r".into(), String::new(), "someone".into());
         let (label, at) = (label.into(), Timestamp(0));
@@ -285,10 +310,10 @@ fn fact_wakes_only_agents_waiting_for_its_label() {
 #[test]
 fn waiting_run_names_awaited_signal() {
     let mut scene = begin();
-    goes_on(&mut scene, Vec::new(), AdvanceNext::Wait);
+    goes_on(&mut scene, Vec::new(), AdvanceNext::Action(NextAction::Wait));
     let pause = scene.run.waiting().expect("all wait");
     assert_eq!(pause.to_string(), "it waits for (signal plan/ready)");
-    goes_on(&mut scene, vec![request("a", "one")], AdvanceNext::Wait);
+    goes_on(&mut scene, vec![request("a", "one")], AdvanceNext::Action(NextAction::Wait));
     assert_eq!(scene.run.waiting(), None, "a role is at work");
 }
 
@@ -296,7 +321,7 @@ fn waiting_run_names_awaited_signal() {
 fn role_delegates_folder_request_to_child_agent() {
     let mut scene = begin();
     let body = RequestBody::Folder { folder: None, start: state("START.md"), input: "go".into() };
-    goes_on(&mut scene, vec![request_for("a", "run", body)], AdvanceNext::Wait);
+    goes_on(&mut scene, vec![request_for("a", "run", body)], AdvanceNext::Action(NextAction::Wait));
     assert_eq!(delegated_answer(scene.agent("main.1")), None);
     let begun =
         role_delegated(scene.agent("main.1"), AgentOptions::default(), session(77)).expect("begun");
@@ -327,7 +352,7 @@ fn role_delegates_folder_request_to_child_agent() {
 #[test]
 fn transition_from_role_fails_its_agent() {
     let mut scene = begin();
-    goes_on(&mut scene, vec![request("a", "one")], AdvanceNext::Wait);
+    goes_on(&mut scene, vec![request("a", "one")], AdvanceNext::Action(NextAction::Wait));
     let transition = goto("A.md");
     let accepted = AcceptedTransition { transition, implicit: false, overruled: None };
     let report = TurnReport {

@@ -7,11 +7,10 @@ use crate::activity::Activity;
 use crate::advance::{Advance, AdvanceNext, AdvanceOutput};
 use crate::agent::{Agent, AgentOptions};
 use crate::decide::{
-    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_started,
-    role_event,
+    NondeterministicInputs, TurnJudgement, TurnReport, decide, program_started, role_event,
 };
 use crate::event::Event;
-use crate::event::{AdvancePosition, ProgramProgress, ProgramStatus};
+use crate::event::{AdvancePosition, NextAction, ProgramProgress, ProgramStarted, ProgramStatus};
 use crate::fact::{Fact, FactChange};
 use crate::graph_execution::{
     BlockFrame, OutputFormat, ProgramExecution, ProgramPosition, ProgramSource, ProgramWait,
@@ -29,7 +28,10 @@ impl Journal {
     /// Starts an agent's program, or advances it as chance has it.
     pub fn advance(&mut self, agent: &Agent, dice: u32, chance: f64) {
         let events = match agent.program() {
-            None => program_started(&self.run, agent, beginning(dice)),
+            None => {
+                let (definition, started) = beginning(agent, dice);
+                program_started(&self.run, agent, definition, started)
+            }
             Some(execution) => {
                 let advance = advance(execution, dice, self.now());
                 let seq = self.run.seq + 1;
@@ -87,21 +89,26 @@ pub(super) fn takes_no_turn(agent: &Agent) -> bool {
     })
 }
 
-fn beginning(dice: u32) -> ProgramStart {
-    ProgramStart {
-        definition: ProgramSource {
-            file: scene::state(FILE),
-            folder: None,
-            name: "p".to_owned(),
-            program: ["sha256:1", "sha256:2"][dice as usize % 2].into(),
-            text: "(workflow p …)".into(),
-            labels: vec!["go".to_owned()],
-        },
-        start: "s".into(),
+fn beginning(agent: &Agent, dice: u32) -> (ProgramSource, ProgramStarted) {
+    let definition = ProgramSource {
+        file: scene::state(FILE),
+        folder: None,
+        name: "p".to_owned(),
+        program: ["sha256:1", "sha256:2"][dice as usize % 2].into(),
+        text: "(workflow p …)".into(),
+        labels: vec!["go".to_owned()],
+    };
+    let started = ProgramStarted {
+        turn: agent.turn_id(),
+        state: agent.current_state.clone(),
+        program: definition.program.clone(),
+        name: definition.name.clone(),
         label: "l".to_owned(),
         branch: None,
         context: Variables::new(),
-    }
+        start: "s".into(),
+    };
+    (definition, started)
 }
 
 fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> Advance {
@@ -118,8 +125,10 @@ fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> Advance {
     let (next, wait, activity) = match dice % 13 {
         0 => (AdvanceNext::End { payload: "over".to_owned(), error: None }, None, None),
         1 => (AdvanceNext::End { payload: "over".to_owned(), error: error() }, None, None),
-        2..5 => (AdvanceNext::Activity("assert".to_owned()), None, Some(activity)),
-        _ => (AdvanceNext::Wait, Some(wait), None),
+        2..5 => {
+            (AdvanceNext::Action(NextAction::Operation("assert".to_owned())), None, Some(activity))
+        }
+        _ => (AdvanceNext::Action(NextAction::Wait), Some(wait), None),
     };
     let level = BlockFrame { at: dice as usize, ..BlockFrame::default() };
     let position = ProgramPosition {
@@ -133,7 +142,7 @@ fn advance(execution: &ProgramExecution, dice: u32, now: Timestamp) -> Advance {
     let status = match &next {
         AdvanceNext::End { error: None, .. } => ProgramStatus::Completed,
         AdvanceNext::End { .. } => ProgramStatus::Failed,
-        AdvanceNext::Wait => ProgramStatus::Waiting,
+        AdvanceNext::Action(NextAction::Wait) => ProgramStatus::Waiting,
         _ => ProgramStatus::Running,
     };
     let bindings = bound.into_iter().collect();

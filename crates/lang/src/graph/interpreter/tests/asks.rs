@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Stage, answered, done, failed, node};
 use raymond_model::advance::AdvanceNext;
+use raymond_model::event::NextAction;
 use raymond_model::graph_execution::{OutputFormat, PromptTask};
 use raymond_model::turn_options::{EffortLevel, OnDenied, TurnOptions};
 
@@ -20,7 +21,7 @@ fn reference(more: &Value) -> Stage {
 }
 
 fn task(then: &AdvanceNext) -> &PromptTask {
-    let AdvanceNext::Task(task) = then else { panic!("{then:?}") };
+    let AdvanceNext::Action(NextAction::Task(task)) = then else { panic!("{then:?}") };
     task
 }
 
@@ -152,7 +153,9 @@ fn spawned_agent_is_awaited_and_its_result_stored() {
         let stage = spawning(&agent(&json!({}))).hearing([done(json!(said))]);
         assert_eq!(stage.play().at("seen"), got);
         let log = stage.log();
-        let AdvanceNext::Agent { spec, background: false, joined: false } = &log.wanted[0] else {
+        let AdvanceNext::Action(NextAction::Agent { spec, background: false, joined: false }) =
+            &log.wanted[0]
+        else {
             panic!("{:?}", log.wanted)
         };
         let task = spec.task.as_deref().expect("a task");
@@ -167,19 +170,27 @@ fn background_agent_stores_its_id_without_waiting() {
     for yes in [json!("true"), json!("${flags.ready}")] {
         let stage = spawning(&agent(&json!({"run_in_background": yes})));
         let stage = stage.beginning(json!({"who": "you", "seen": null, "flags": {"ready": true}}));
-        assert!(matches!(stage.log().wanted[0], AdvanceNext::Agent { background: true, .. }));
+        assert!(matches!(
+            stage.log().wanted[0],
+            AdvanceNext::Action(NextAction::Agent { background: true, .. })
+        ));
     }
     let stage = spawning(&agent(&json!({"run_in_background": true})));
     let (played, log) = stage.play_and_die(usize::MAX);
     assert_eq!(played.at("seen"), json!("main.1"));
-    assert!(matches!(log.wanted[0], AdvanceNext::Agent { background: true, .. }));
+    assert!(matches!(
+        log.wanted[0],
+        AdvanceNext::Action(NextAction::Agent { background: true, .. })
+    ));
 }
 
 #[test]
 fn run_folder_and_run_state_spawn_agents() {
     let folder = json!({"type": "run_folder", "path": "sub", "variables": {"a": "${who}", "n": 1}, "input": "in", "store_as": "got"});
     let log = spawning(&folder).hearing([done(json!("x"))]).log();
-    let AdvanceNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    let AdvanceNext::Action(NextAction::Agent { spec, .. }) = &log.wanted[0] else {
+        panic!("{:?}", log.wanted)
+    };
     assert_eq!(spec.folder.as_ref().map(raymond_model::id::Folder::as_str), Some("sub"));
     assert_eq!(spec.state.as_str(), "START.md");
     let given: Vec<_> =
@@ -187,7 +198,9 @@ fn run_folder_and_run_state_spawn_agents() {
     assert_eq!(given, ["a=you", "input=in", "n=1"]);
     let state = json!({"type": "run_state", "state": "${who}.md", "store_as": "got"});
     let log = spawning(&state).hearing([done(json!("x"))]).log();
-    let AdvanceNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    let AdvanceNext::Action(NextAction::Agent { spec, .. }) = &log.wanted[0] else {
+        panic!("{:?}", log.wanted)
+    };
     assert_eq!((spec.folder.is_none(), spec.state.as_str()), (true, "you.md"));
 }
 
@@ -200,7 +213,13 @@ fn each_turn_gets_its_own_record() {
     }));
     let wait_result = [done(json!({})), done(json!({})), done(json!({}))];
     let log = stage.file("git.md", DOC).hearing(wait_result).log();
-    assert_eq!(log.wanted.iter().filter(|then| matches!(then, AdvanceNext::Task(_))).count(), 3);
+    assert_eq!(
+        log.wanted
+            .iter()
+            .filter(|then| matches!(then, AdvanceNext::Action(NextAction::Task(_))))
+            .count(),
+        3
+    );
     assert_eq!(log.records.iter().filter(|record| record.task.is_some()).count(), 3);
 }
 
@@ -223,7 +242,9 @@ fn node_options_apply_to_each_of_its_turns() {
     let mut spawn = node(json!([spawn]), "done");
     spawn.as_object_mut().expect("a map").extend(needs.as_object().cloned().unwrap_or_default());
     let log = Stage::new(json!({"start": spawn})).hearing([done(json!("x"))]).log();
-    let AdvanceNext::Agent { spec, .. } = &log.wanted[0] else { panic!("{:?}", log.wanted) };
+    let AdvanceNext::Action(NextAction::Agent { spec, .. }) = &log.wanted[0] else {
+        panic!("{:?}", log.wanted)
+    };
     assert_eq!(told(spec.task.as_deref().expect("a task")), expected);
 }
 

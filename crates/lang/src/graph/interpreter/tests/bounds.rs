@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::stage::{Stage, node};
 use crate::graph::interpreter::MAX_NODES_PER_ADVANCE;
 use raymond_model::advance::AdvanceNext;
+use raymond_model::event::NextAction;
 
 fn looping(actions: Value) -> Stage {
     Stage::new(json!({"start": node(actions, "start")}))
@@ -45,7 +46,11 @@ fn long_execution_is_split_at_node_limit_without_loss() {
     let (last, slices) = log.records.split_last().expect("records");
     assert!(slices.iter().all(|record| record.visits.len() == MAX_NODES_PER_ADVANCE));
     assert_eq!(last.visits.len(), 2000 % MAX_NODES_PER_ADVANCE);
-    assert!(log.wanted[..slices.len()].iter().all(|then| *then == AdvanceNext::Continue));
+    assert!(
+        log.wanted[..slices.len()]
+            .iter()
+            .all(|then| *then == AdvanceNext::Action(NextAction::Walk))
+    );
 }
 
 #[test]

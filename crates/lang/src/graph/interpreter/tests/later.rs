@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Stage, answered, node, packed};
 use raymond_model::advance::AdvanceNext;
+use raymond_model::event::NextAction;
 use raymond_model::operation::Operation;
 
 #[test]
@@ -79,7 +80,7 @@ fn option_from_state_is_asked_and_its_element_is_stored() {
         Stage::new(json!({"start": start})).beginning(json!({"computed": {"all": all}}))
     };
     let options = |stage: &Stage| match stage.log().wanted.first() {
-        Some(AdvanceNext::Question(question)) => {
+        Some(AdvanceNext::Action(NextAction::Question(question))) => {
             let option = |one: &raymond_model::question::QuestionOption| {
                 format!("{}|{}|{}", one.id, one.label, one.description)
             };

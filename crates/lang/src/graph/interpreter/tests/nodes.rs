@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::stage::{Stage, answered, node};
 use raymond_model::advance::AdvanceNext;
+use raymond_model::event::NextAction;
 
 fn gate(validations: Value) -> Stage {
     Stage::new(json!({
@@ -117,8 +118,11 @@ fn question_is_filled_and_its_answer_stored() {
     assert_eq!(played.at("user_responses.start"), json!({"id": "git", "raw": "git"}));
     assert_eq!(played.at("kind"), json!("git"));
     let log = stage.log();
-    let [AdvanceNext::Question(asked), AdvanceNext::Question(_), AdvanceNext::End { .. }] =
-        &log.wanted[..]
+    let [
+        AdvanceNext::Action(NextAction::Question(asked)),
+        AdvanceNext::Action(NextAction::Question(_)),
+        AdvanceNext::End { .. },
+    ] = &log.wanted[..]
     else {
         panic!("{:?}", log.wanted)
     };

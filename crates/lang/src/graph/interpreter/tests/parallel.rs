@@ -45,7 +45,7 @@ fn branches_are_started_one_by_one_and_their_results_have_their_names() {
     assert_eq!(played.at("computed.two"), json!({"a": 1, "b": ["x"]}), "YAML is data");
     assert_eq!(played.at("computed.three"), json!({"n": 3}));
     let prompt = |at: usize| match &log.wanted[at] {
-        AdvanceNext::Agent { spec, background: false, joined: true } => {
+        AdvanceNext::Action(NextAction::Agent { spec, background: false, joined: true }) => {
             spec.task.as_deref().map(|task| task.prompt.clone())
         }
         other => panic!("{other:?}"),
@@ -53,16 +53,20 @@ fn branches_are_started_one_by_one_and_their_results_have_their_names() {
     assert!(prompt(0).is_some_and(|prompt| prompt.starts_with("Look at docs")));
     assert!(prompt(2).is_some_and(|prompt| prompt.starts_with("You act as the `scout` agent.")));
     let name = |at: usize| match &log.wanted[at] {
-        AdvanceNext::Agent { spec, .. } => spec.shown_state(),
+        AdvanceNext::Action(NextAction::Agent { spec, .. }) => spec.shown_state(),
         other => panic!("{other:?}"),
     };
     assert_eq!(name(0).as_str(), "flow.yaml#start.one", "each branch has a name of its own");
     assert_eq!((name(1).as_str(), name(2).as_str()), ("TWO.md", "flow.yaml#start.three"));
-    let AdvanceNext::Agent { spec, .. } = &log.wanted[1] else { panic!("{:?}", log.wanted) };
+    let AdvanceNext::Action(NextAction::Agent { spec, .. }) = &log.wanted[1] else {
+        panic!("{:?}", log.wanted)
+    };
     assert_eq!(spec.state.as_str(), "TWO.md");
     assert_eq!(spec.variables.get("a").map(String::as_str), Some("docs"));
     assert_eq!(spec.variables.get("input").map(String::as_str), Some("in"));
-    let AdvanceNext::Join(join) = &log.wanted[3] else { panic!("{:?}", log.wanted) };
+    let AdvanceNext::Action(NextAction::Join(join)) = &log.wanted[3] else {
+        panic!("{:?}", log.wanted)
+    };
     assert_eq!((join.need, join.rest), (JoinCondition::All, UnjoinedPolicy::Stop));
     assert_eq!(started(&log), 3);
 }
@@ -118,7 +122,9 @@ fn agents_for_a_list_get_its_items_and_give_a_list() {
     let results = [done(json!("```yaml\nstatus: stale\n```")), done(json!("plain: [ text"))];
     let played = stage(two.clone()).hearing(results);
     let log = played.log();
-    let AdvanceNext::Agent { spec, .. } = &log.wanted[1] else { panic!("{:?}", log.wanted) };
+    let AdvanceNext::Action(NextAction::Agent { spec, .. }) = &log.wanted[1] else {
+        panic!("{:?}", log.wanted)
+    };
     let task = spec.task.as_deref().expect("a task");
     assert!(
         task.prompt.contains("`source-scanner`") && task.prompt.contains("Scan b in docs"),

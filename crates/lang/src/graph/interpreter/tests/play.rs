@@ -11,7 +11,7 @@ use raymond_model::apply::begin;
 use raymond_model::decide::{
     NondeterministicInputs, TurnJudgement, TurnReport, answer, decide, finish_join,
 };
-use raymond_model::event::{Event, GraphAdvanced};
+use raymond_model::event::{Event, GraphAdvanced, NextAction};
 use raymond_model::graph_execution::{GraphState, WaitResult};
 use raymond_model::id::AgentId;
 use raymond_model::operation::RecoveryClass;
@@ -118,7 +118,7 @@ impl<'stage> Play<'stage> {
                 GraphYield::Operation(operation) => operation,
             };
             if operation.class() != RecoveryClass::Read && !machine.is_recorded() {
-                break AdvanceNext::Activity(operation.name().to_owned());
+                break AdvanceNext::Action(NextAction::Operation(operation.name().to_owned()));
             }
             told = Some(match (self.stage.world)(&operation) {
                 Ok(value) => WaitResult::Done(value),

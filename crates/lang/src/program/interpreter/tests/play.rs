@@ -13,12 +13,11 @@ use crate::program::read::read;
 use raymond_model::activity::{Activity, ActivityResult};
 use raymond_model::advance::AdvanceOutput;
 use raymond_model::decide::{
-    NondeterministicInputs, ProgramStart, TurnJudgement, TurnReport, decide, program_started,
+    NondeterministicInputs, TurnJudgement, TurnReport, decide, program_started,
 };
+use raymond_model::event::ProgramStarted;
 use raymond_model::fact::Fact;
-use raymond_model::graph_execution::{
-    ProgramExecution, ProgramSource as Kept, RequestBody, RequestStatus,
-};
+use raymond_model::graph_execution::{ProgramExecution, RequestBody, RequestStatus};
 use raymond_model::id::{AgentId, SessionId};
 use raymond_model::policy::AcceptedTransition;
 use raymond_model::run::AgentEnding;
@@ -72,21 +71,18 @@ impl Play {
         let program = reading.program.unwrap_or_else(|| panic!("{:#?}", reading.diagnostics));
         let mut scene = scene::Scene::begin();
         scene.take("main", goto("p.lisp"));
-        let beginning = ProgramStart {
-            definition: Kept {
-                file: scene::state("p.lisp"),
-                folder: None,
-                name: program.name.to_string(),
-                program: Arc::clone(&program.hash),
-                text: Arc::clone(&program.text),
-                labels: program.labels.iter().cloned().collect(),
-            },
-            start: Arc::clone(&program.states[0].name),
+        let definition = program.kept(scene::state("p.lisp"), None);
+        let started = ProgramStarted {
+            turn: scene.turn("main"),
+            state: scene::state("p.lisp"),
+            program: Arc::clone(&program.hash),
+            name: program.name.to_string(),
             label: "l".into(),
             branch: None,
             context: Variables::from([("k".to_owned(), "v".to_owned())]),
+            start: Arc::clone(&program.states[0].name),
         };
-        for event in program_started(&scene.run, scene.agent("main"), beginning) {
+        for event in program_started(&scene.run, scene.agent("main"), definition, started) {
             scene.happens(event);
         }
         Self {

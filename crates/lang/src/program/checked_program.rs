@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use raymond_model::branch::is_program_file;
 use raymond_model::graph_execution;
-use raymond_model::id::{Folder, StateName};
+use raymond_model::id::{Folder, InvalidName, StateName};
 use raymond_model::model::ModelName;
 use raymond_model::money::Usd;
 use raymond_model::time::{Timestamp, format_duration};
@@ -65,11 +65,11 @@ impl Program {
 
     /// Returns the words that answers to a request may have; empty if they may be any.
     pub fn expected(&self, request: &str) -> &[String] {
-        let mut sends = self.instructions().filter_map(|one| match &one.kind {
+        let expected = self.instructions().find_map(|one| match &one.kind {
             InstructionKind::Send(send) if *send.request == *request => Some(&send.expect),
             _ => None,
         });
-        sends.next().map_or(&[], Vec::as_slice)
+        expected.map_or(&[], Vec::as_slice)
     }
 
     /// Returns its instructions, also those in blocks, in the order of the file.
@@ -212,10 +212,16 @@ impl InstructionKind {
 pub struct WaitInstruction {
     /// The condition that it waits for.
     pub condition: ProgramCondition,
+    pub timeout: WaitTimeout,
+}
+
+/// The time after which a wait is over in any case.
+#[derive(Debug, Clone)]
+pub struct WaitTimeout {
     /// `:timeout`, in milliseconds.
-    pub timeout_ms: Option<u64>,
+    pub after_ms: Option<u64>,
     /// `:on-timeout`: the number of the state to continue in; without it the program fails.
-    pub on_timeout: Option<usize>,
+    pub state: Option<usize>,
 }
 
 /// The instructions of an element of `for-each`.
@@ -450,11 +456,7 @@ impl StartWorkflow {
         if !is_program_file(&self.program) {
             return None;
         }
-        let (folder, name) = match self.program.rsplit_once('/') {
-            Some((folder, name)) => (Some(Folder::parse(folder).ok()?), name),
-            None => (None, self.program.as_str()),
-        };
-        Some((folder, StateName::parse(name).ok()?))
+        file_at(&self.program).ok()
     }
 
     /// Returns its expressions, in the order in which they are evaluated.
@@ -464,6 +466,15 @@ impl StartWorkflow {
     }
 }
 
+/// Returns the folder and the name of the file at a path below the program's folder.
+pub(super) fn file_at(path: &str) -> Result<(Option<Folder>, StateName), InvalidName> {
+    let (folder, name) = match path.rsplit_once('/') {
+        Some((folder, name)) => (Some(Folder::parse(folder)?), name),
+        None => (None, path),
+    };
+    Ok((folder, StateName::parse(name)?))
+}
+
 /// `user-input`
 #[derive(Debug, Clone)]
 pub struct UserInput {
@@ -471,10 +482,7 @@ pub struct UserInput {
     pub prompt: TextTemplate,
     /// `:options`: the answers to choose from; if empty, the answer is any text.
     pub options: Vec<String>,
-    /// `:timeout`, in milliseconds.
-    pub timeout_ms: Option<u64>,
-    /// `:on-timeout`: the number of the state to continue in; without it the program fails.
-    pub on_timeout: Option<usize>,
+    pub timeout: WaitTimeout,
     /// `:as`: the name under which it is answered, and of the answer.
     pub bind: ProgramSymbol,
 }
@@ -482,19 +490,12 @@ pub struct UserInput {
 // Visits all instructions of a program, including those in its blocks, and the ways from them to its states.
 
 /// Returns the instructions of a body and of all blocks in it, in the order of the file.
-pub fn instructions(body: &[Instruction]) -> Vec<&Instruction> {
-    let mut found = Vec::new();
-    collect(body, &mut found);
-    found
-}
-
-fn collect<'a>(body: &'a [Instruction], found: &mut Vec<&'a Instruction>) {
-    for instruction in body {
-        found.push(instruction);
-        for inner in blocks(&instruction.kind) {
-            collect(inner, found);
-        }
-    }
+pub fn instructions<'program>(body: &'program [Instruction]) -> Vec<&'program Instruction> {
+    let with_inner = |one: &'program Instruction| {
+        let inner = blocks(&one.kind).into_iter().flat_map(instructions);
+        std::iter::once(one).chain(inner)
+    };
+    body.iter().flat_map(with_inner).collect()
 }
 
 /// Returns the bodies in an instruction.
@@ -558,12 +559,10 @@ pub(super) fn condition_expressions<'a>(
 /// Returns the states of the scope itself that a program starts agents or runs in, each once.
 pub fn started(program: &Program) -> Vec<StateName> {
     let mut states = Vec::new();
-    for instruction in program.instructions() {
-        let state = match started_in(&instruction.kind) {
-            Some((None, state)) if !states.contains(&state) => state,
-            Some(_) | None => continue,
-        };
-        states.push(state);
+    for (folder, state) in program.instructions().filter_map(|one| started_in(&one.kind)) {
+        if folder.is_none() && !states.contains(&state) {
+            states.push(state);
+        }
     }
     states
 }
@@ -617,32 +616,31 @@ pub struct ProgramWay {
 
 /// Returns the ways from an instruction itself, without those of its blocks.
 pub fn ways(kind: &InstructionKind) -> Vec<ProgramWay> {
-    let way = |to: Option<usize>, label: Option<String>| {
-        to.map(|to| ProgramWay { to, label, is_failure: true }).into_iter().collect()
+    let way = |to: Option<usize>, label: String, is_failure| {
+        to.map(|to| ProgramWay { to, label: Some(label), is_failure }).into_iter().collect()
     };
-    let after = |millis: Option<u64>| Some(format!("after {}", format_duration(millis?)));
+    let late = |WaitTimeout { after_ms, state }: &WaitTimeout| {
+        let label = after_ms.map(|millis| format!("after {}", format_duration(millis)));
+        state.map(|to| ProgramWay { to, label, is_failure: true }).into_iter().collect()
+    };
     match kind {
         InstructionKind::Goto(to) => {
             vec![ProgramWay { to: *to, label: None, is_failure: false }]
         }
-        InstructionKind::Wait(wait) => {
-            [failures(&wait.condition), way(wait.on_timeout, after(wait.timeout_ms))].concat()
-        }
+        InstructionKind::Wait(wait) => [failures(&wait.condition), late(&wait.timeout)].concat(),
         InstructionKind::Branch { arms, .. } => {
             arms.iter().flat_map(|arm| failures(&arm.condition)).collect()
         }
         InstructionKind::Loop(repeat) => {
-            let label = Some("after the last round".to_owned());
-            let way = |to| ProgramWay { to, label, is_failure: false };
-            repeat.on_max.map(way).into_iter().collect()
+            way(repeat.on_max, "after the last round".to_owned(), false)
         }
         InstructionKind::Run(run) => {
-            way(run.on_error, Some(format!("{} fails", shortened(&run.command))))
+            way(run.on_error, format!("{} fails", shortened(&run.command)), true)
         }
         InstructionKind::StartWorkflow(start) => {
-            way(start.on_error, Some(format!("{} is not started", shortened(&start.program))))
+            way(start.on_error, format!("{} is not started", shortened(&start.program)), true)
         }
-        InstructionKind::UserInput(input) => way(input.on_timeout, after(input.timeout_ms)),
+        InstructionKind::UserInput(input) => late(&input.timeout),
         _ => Vec::new(),
     }
 }

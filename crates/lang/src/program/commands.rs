@@ -5,7 +5,7 @@ use raymond_model::id::{Folder, StateKind, StateName};
 use super::checked_program::{
     BranchArm, Instruction, InstructionKind, LoopInstruction, ParallelBody, Program,
     ProgramCommand, ProgramSymbol, RunFolder, RunRepetition, SendPrompt, TextExpression,
-    expressions,
+    TextTemplate, expressions, file_at,
 };
 use super::conditions::{ConditionPosition, is_bare_verdict};
 use super::reader::{ACTION, ARM, FormFields, FormKind, INSTRUCTION, ProgramReader, VALUE};
@@ -24,13 +24,11 @@ impl ProgramReader<'_> {
             let wanted = "the text of the command; a value goes into `:args` and is `\"$1\"` in the command;";
             let text = self.text(form, wanted)?;
             if text.trim().is_empty() {
-                self.report.error(form.at, "SX205", "the command is empty; write one");
-                return None;
+                return self.refuse(form.at, "SX205", "the command is empty; write one");
             }
             if text.contains("~a") && fields.get("args").is_some() {
                 let why = "a command has no places `~a`, because the shell would read what is put there as code; write `\"$1\"` for the first value of `:args`";
-                self.report.error(form.at, "SX212", why);
-                return None;
+                return self.refuse(form.at, "SX212", why);
             }
             Some(text.to_owned())
         });
@@ -39,12 +37,10 @@ impl ProgramReader<'_> {
             values.into_iter().collect::<Option<Vec<_>>>()
         });
         let cwd = fields.get("cwd").and_then(|form| self.directory(form));
-        let timeout = fields.get("timeout");
-        let timeout_ms = timeout.map_or(Some(None), |form| self.duration(form).map(Some));
+        let timeout_ms = self.optional(fields, "timeout", Self::duration);
         let repetition = self.repetition(fields);
-        let bind = fields.get("as");
-        let bind = bind.map_or(Some(None), |form| self.taken_as(form, &OUTPUT_PARTS).map(Some));
-        let on_error = self.optional_state(fields, "on-error");
+        let bind = self.optional(fields, "as", |own, form| own.taken_as(form, &OUTPUT_PARTS));
+        let on_error = self.optional(fields, "on-error", Self::state);
         Some(ProgramCommand {
             command: command?,
             arguments: arguments?,
@@ -68,8 +64,7 @@ impl ProgramReader<'_> {
                 quoted(&format!(":{key}")),
                 quoted(&format!(":{other}"))
             );
-            self.report.error(form.at, "SX204", why);
-            return None;
+            return self.refuse(form.at, "SX204", why);
         }
         if key == "unless" {
             let test = self.text(form, "a command that succeeds if the other one was done")?;
@@ -171,8 +166,8 @@ impl ProgramReader<'_> {
 
     fn loop_form(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         self.filled(fields, "an instruction such as `(goto STATE)`");
-        let max = fields.get("max").map_or(Some(None), |form| self.max_rounds(form).map(Some));
-        let on_max = self.optional_state(fields, "on-max");
+        let max = self.optional(fields, "max", Self::max_rounds);
+        let on_max = self.optional(fields, "on-max", Self::state);
         self.loops += 1;
         let body = self.block(&fields.values);
         self.loops -= 1;
@@ -210,8 +205,7 @@ impl ProgramReader<'_> {
             return Some(());
         }
         let why = format!("{} is not in a loop; write `(goto STATE)`", quoted(fields.name));
-        self.report.error(fields.at, "SX211", why);
-        None
+        self.refuse(fields.at, "SX211", why)
     }
 
     fn branch(&mut self, fields: &FormFields<'_>) -> InstructionKind {
@@ -252,8 +246,7 @@ impl ProgramReader<'_> {
     fn arm(&mut self, fields: &FormFields<'_>) -> Option<BranchArm> {
         let Some((condition, body)) = fields.values.split_first() else {
             let why = "`on` needs a condition, such as `(signal LABEL)`";
-            self.report.error(fields.at, "SX205", why);
-            return None;
+            return self.refuse(fields.at, "SX205", why);
         };
         // `(on (verdict look) APPROVE …)` means `(on (verdict look APPROVE) …)`.
         let word = body.first().filter(|word| is_bare_verdict(condition) && word.text().is_some());
@@ -267,7 +260,7 @@ impl ProgramReader<'_> {
 
     fn terminal(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         self.exactly(fields, []);
-        let result = self.optional(fields, "result");
+        let result = self.optional(fields, "result", Self::value);
         let status = fields.get("status").map_or(Some("completed"), |form| {
             self.text(form, "`completed` or `failed`").filter(|status| {
                 let known = ["completed", "failed"].contains(status);
@@ -283,19 +276,28 @@ impl ProgramReader<'_> {
     fn send_prompt(&mut self, fields: &FormFields<'_>) -> Option<SendPrompt> {
         self.exactly(fields, []);
         let role = self.need(fields, "agent").and_then(|form| self.role(form));
-        let arguments = self.arguments(fields);
-        let template = self.need(fields, "template").zip(arguments);
-        let template = template.and_then(|(form, arguments)| self.template(form, &arguments));
-        let expect = fields.get("expect").map_or(Some(Vec::new()), |form| self.expected(form));
+        let template = self.needed_template(fields, "template");
+        let expect = self.optional(fields, "expect", Self::expected);
         let output = fields.get("output").and_then(|form| self.output(form));
         let request = self.request(fields);
         Some(SendPrompt {
             role: role?,
             template: template?,
-            expect: expect?,
+            expect: expect?.unwrap_or_default(),
             output,
             request: request?,
         })
+    }
+
+    /// Reads the template that a keyword has to give, with the values for its places.
+    pub(super) fn needed_template(
+        &mut self,
+        fields: &FormFields<'_>,
+        key: &str,
+    ) -> Option<TextTemplate> {
+        let arguments = self.arguments(fields);
+        let (form, arguments) = self.need(fields, key).zip(arguments)?;
+        self.template(form, &arguments)
     }
 
     /// Returns the values for the places of a template.
@@ -325,8 +327,7 @@ impl ProgramReader<'_> {
                 quoted(&name),
                 self.line(before)
             );
-            self.report.error(form.at, "SX303", why);
-            return None;
+            return self.refuse(form.at, "SX303", why);
         }
         Some(name)
     }
@@ -335,7 +336,7 @@ impl ProgramReader<'_> {
         self.exactly(fields, []);
         let role = self.need(fields, "agent").and_then(|form| self.role(form));
         let start = self.need(fields, "start").and_then(|form| self.start(form));
-        let input = self.optional(fields, "input");
+        let input = self.optional(fields, "input", Self::value);
         let request = self.request(fields);
         let (folder, start) = start?;
         Some(RunFolder { role: role?, folder, start, input: input?, request: request? })
@@ -349,12 +350,7 @@ impl ProgramReader<'_> {
     }
 
     fn find_start_state(&self, path: &str) -> Result<(Option<Folder>, StateName), String> {
-        let (folder, name) = match path.rsplit_once('/') {
-            Some((folder, name)) => (Some(folder), name),
-            None => (None, path),
-        };
-        let folder = folder.map(Folder::parse).transpose().map_err(|error| error.to_string())?;
-        let name = StateName::parse(name).map_err(|error| error.to_string())?;
+        let (folder, name) = file_at(path).map_err(|error| error.to_string())?;
         let no_state = || {
             format!(
                 "{}: that is not a state: a state is a prompt, NAME.md, a graph, NAME.yaml, a program, NAME.lisp, or a script such as NAME.sh or any file that can be executed",
@@ -379,21 +375,20 @@ impl ProgramReader<'_> {
 
     fn assert(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         let label = self.fact(fields);
-        let key = self.optional(fields, "key");
-        let value = self.optional(fields, "value");
+        let key = self.optional(fields, "key", Self::value);
+        let value = self.optional(fields, "value", Self::value);
         Some(InstructionKind::Assert { label: label?, key: key?, value: value? })
     }
 
     fn retract(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         let label = self.fact(fields);
-        let key = self.optional(fields, "key");
+        let key = self.optional(fields, "key", Self::value);
         Some(InstructionKind::Retract { label: label?, key: key? })
     }
 
     fn log(&mut self, fields: &FormFields<'_>) -> Option<InstructionKind> {
         let Some((text, arguments)) = fields.values.split_first() else {
-            self.report.error(fields.at, "SX205", "`log` needs a text");
-            return None;
+            return self.refuse(fields.at, "SX205", "`log` needs a text");
         };
         self.template(text, arguments).map(InstructionKind::Log)
     }

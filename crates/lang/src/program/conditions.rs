@@ -1,4 +1,4 @@
-//! Reads conditions and the instructions that block until one holds, and finds conditions that can never hold.
+//! Reads conditions, the verdicts of answers among them, and the instructions that block until one holds.
 
 use raymond_model::time::{Timestamp, millis};
 use regex::{Regex, RegexBuilder};
@@ -38,17 +38,8 @@ impl ProgramReader<'_> {
     pub(super) fn wait(&mut self, fields: &FormFields<'_>) -> Option<WaitInstruction> {
         let condition = self.exactly(fields, ["a condition, such as `(signal LABEL)`"]);
         let condition = condition.and_then(|[form]| self.condition(form, ConditionPosition::Whole));
-        let timeout = fields.get("timeout");
-        let timeout_ms = timeout.map_or(Some(None), |form| self.duration(form).map(Some));
-        let on_timeout = self.optional_state(fields, "on-timeout");
-        if fields.get("on-timeout").is_some() {
-            self.need(fields, "timeout");
-        }
-        Some(WaitInstruction {
-            condition: condition?,
-            timeout_ms: timeout_ms?,
-            on_timeout: on_timeout?,
-        })
+        let timeout = self.timeout(fields);
+        Some(WaitInstruction { condition: condition?, timeout: timeout? })
     }
 
     /// Reads a condition.
@@ -81,8 +72,7 @@ impl ProgramReader<'_> {
                 let [duration] = self.exactly(&fields, ["a duration, such as \"30m\""])?;
                 if stands == ConditionPosition::Arm {
                     let why = "a branch does not wait, so `after` has nothing to count from; use it in `wait`";
-                    self.report.error(form.at, "SX211", why);
-                    return None;
+                    return self.refuse(form.at, "SX211", why);
                 }
                 self.duration(duration).map(ProgramCondition::After)
             }
@@ -126,20 +116,17 @@ impl ProgramReader<'_> {
         stands: ConditionPosition,
     ) -> Option<ProgramCondition> {
         let label = self.label(fields);
-        let key = self.optional(fields, "key");
-        let equals = self.optional(fields, "equals");
+        let key = self.optional(fields, "key", Self::value);
+        let equals = self.optional(fields, "equals", Self::value);
         let consume = fields.get("consume").map_or(Some(false), |form| self.boolean(form));
-        let bind =
-            fields.get("as").map_or(Some(None), |form| self.taken_as(form, &["key"]).map(Some));
+        let bind = self.optional(fields, "as", |own, form| own.taken_as(form, &["key"]));
         if let Some(form) = fields.get("consume").filter(|_| stands != ConditionPosition::Whole) {
             let why = "a fact is taken only if it is the whole condition, or a part of `or`: `(wait (signal … :consume true))`";
-            self.report.error(form.at, "SX211", why);
-            return None;
+            return self.refuse(form.at, "SX211", why);
         }
         if let Some(form) = fields.get("as").filter(|_| consume == Some(false)) {
             let why = "`:as` names the taken value; add `:consume true`";
-            self.report.error(form.at, "SX205", why);
-            return None;
+            return self.refuse(form.at, "SX205", why);
         }
         let (label, key, equals) = (label?, key?, equals?);
         self.note_facts(&label, key.as_ref(), equals.as_ref());
@@ -154,8 +141,7 @@ impl ProgramReader<'_> {
                 "{} means something else already; use another name",
                 quoted(&format!("@{name}"))
             );
-            self.report.error(form.at, "SX312", why);
-            return None;
+            return self.refuse(form.at, "SX312", why);
         }
         let name = ProgramSymbol::from(name);
         self.taken.extend(parts.iter().map(|part| ProgramSymbol::from(format!("{name}/{part}"))));
@@ -174,7 +160,7 @@ impl ProgramReader<'_> {
     fn transcript_response(&mut self, fields: &FormFields<'_>) -> Option<ProgramCondition> {
         self.exactly(fields, []);
         let requests = self.need(fields, "request-id").and_then(|form| self.requests_read(form));
-        let on_error = self.optional_state(fields, "on-error");
+        let on_error = self.optional(fields, "on-error", Self::state);
         let (requests, on_error) = (requests?, on_error?);
         let one = |request| ProgramCondition::Response { request, on_error };
         Some(all_of(requests.into_iter().map(one).collect()))
@@ -217,158 +203,6 @@ pub(super) fn all_of(mut conditions: Vec<ProgramCondition>) -> ProgramCondition 
     match conditions.len() {
         1 => conditions.remove(0),
         _ => ProgramCondition::And(conditions),
-    }
-}
-
-// Finds conditions that can never hold because their parts contradict each other.
-
-/// The largest number of parts that are compared with each other.
-const MAX_PARTS: usize = 200;
-
-/// Warns of each wait, and of each arm of a branch, whose condition can never hold.
-pub(super) fn check_contradictions(program: &Program, report: &mut FileDiagnostics) {
-    for instruction in program.instructions() {
-        let what = match &instruction.kind {
-            InstructionKind::Wait(wait) if is_contradictory(&wait.condition) => {
-                "this condition can never hold"
-            }
-            InstructionKind::Branch { arms, .. }
-                if arms.iter().any(|arm| is_contradictory(&arm.condition)) =>
-            {
-                "an arm of this branch is never chosen"
-            }
-            _ => continue,
-        };
-        let why = format!("{what}: parts of its condition contradict each other; correct it");
-        report.warning(instruction.at, "SX408", why);
-    }
-}
-
-/// Returns whether a condition can never hold.
-pub(super) fn is_contradictory(condition: &ProgramCondition) -> bool {
-    never_holds(condition, false)
-}
-
-/// A part of a conjunction; true if it is negated.
-type ConditionPart<'program> = (&'program ProgramCondition, bool);
-
-fn never_holds(condition: &ProgramCondition, is_negated: bool) -> bool {
-    match (condition, is_negated) {
-        (ProgramCondition::Not(inner), _) => never_holds(inner, !is_negated),
-        (ProgramCondition::Or(all), false) | (ProgramCondition::And(all), true) => {
-            all.iter().all(|one| never_holds(one, is_negated))
-        }
-        (ProgramCondition::And(_), false) | (ProgramCondition::Or(_), true) => {
-            let mut parts = Vec::new();
-            collect((condition, is_negated), &mut parts);
-            let alone = |(one, is_negated): &ConditionPart<'_>| never_holds(one, *is_negated);
-            parts.len() <= MAX_PARTS
-                && (parts.iter().any(alone)
-                    || parts.iter().enumerate().any(|(number, one)| {
-                        parts[number + 1..].iter().any(|other| contradict(*one, *other))
-                    }))
-        }
-        (ProgramCondition::Matches { text: TextExpression::Text(text), pattern }, _) => {
-            pattern.is_match(text) == is_negated
-        }
-        (
-            ProgramCondition::Equals {
-                one: TextExpression::Text(one),
-                other: TextExpression::Text(other),
-            },
-            _,
-        ) => (one == other) == is_negated,
-        _ => false,
-    }
-}
-
-/// Collects the parts of a conjunction, also those of conjunctions in it.
-fn collect<'program>(
-    (condition, is_negated): ConditionPart<'program>,
-    parts: &mut Vec<ConditionPart<'program>>,
-) {
-    match (condition, is_negated) {
-        (ProgramCondition::Not(inner), _) => collect((inner, !is_negated), parts),
-        (ProgramCondition::And(all), false) | (ProgramCondition::Or(all), true) => {
-            for one in all {
-                collect((one, is_negated), parts);
-            }
-        }
-        _ => parts.push((condition, is_negated)),
-    }
-}
-
-fn contradict(one: ConditionPart<'_>, other: ConditionPart<'_>) -> bool {
-    match (one, other) {
-        ((holds, false), (does_not, true)) | ((does_not, true), (holds, false)) => {
-            implies(holds, does_not)
-        }
-        ((one, false), (other, false)) => exclude(one, other),
-        ((_, true), (_, true)) => false,
-    }
-}
-
-/// Returns whether a condition holds wherever the other one holds.
-fn implies(one: &ProgramCondition, other: &ProgramCondition) -> bool {
-    match (one, other) {
-        (
-            ProgramCondition::Signal { label, key, equals, .. },
-            ProgramCondition::Signal { label: other, key: any_key, equals: any, .. },
-        ) => {
-            label == other
-                && (any_key.is_none() || any_key == key)
-                && (any.is_none() || any == equals)
-        }
-        (
-            ProgramCondition::Response { request, .. },
-            ProgramCondition::Response { request: other, .. },
-        ) => request == other,
-        (
-            ProgramCondition::Matches { text, pattern },
-            ProgramCondition::Matches { text: other, pattern: own },
-        ) => text == other && pattern.as_str() == own.as_str(),
-        (
-            ProgramCondition::Verdict { verdict, word },
-            ProgramCondition::Verdict { verdict: other, word: own },
-        ) => verdict == other && word == own,
-        (
-            ProgramCondition::Equals { one, other },
-            ProgramCondition::Equals { one: same, other: own },
-        ) => (one == same && other == own) || (one == own && other == same),
-        (ProgramCondition::After(later), ProgramCondition::After(sooner)) => sooner <= later,
-        (ProgramCondition::At(later), ProgramCondition::At(sooner)) => sooner <= later,
-        _ => false,
-    }
-}
-
-/// Returns whether two conditions never hold together: a fact has one value, and an answer one verdict.
-fn exclude(one: &ProgramCondition, other: &ProgramCondition) -> bool {
-    match (one, other) {
-        (
-            ProgramCondition::Signal { label, key: Some(key), equals: Some(equals), .. },
-            ProgramCondition::Signal {
-                label: same_label,
-                key: Some(same_key),
-                equals: Some(other),
-                ..
-            },
-        ) => {
-            let is_text = |value: &TextExpression| matches!(value, TextExpression::Text(_));
-            label == same_label
-                && key == same_key
-                && is_text(equals)
-                && is_text(other)
-                && equals != other
-        }
-        (
-            ProgramCondition::Verdict { verdict, word },
-            ProgramCondition::Verdict { verdict: other, word: own },
-        ) => verdict == other && word != own,
-        (
-            ProgramCondition::Equals { one: value, other: TextExpression::Text(text) },
-            ProgramCondition::Equals { one: same, other: TextExpression::Text(other) },
-        ) => value == same && text != other,
-        _ => false,
     }
 }
 

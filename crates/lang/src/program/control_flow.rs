@@ -11,7 +11,7 @@ use super::checked_program::{
     TextExpression, blocks, condition_expressions, expressions, failures, falls_through, has_break,
     instructions, parts, ways,
 };
-use super::conditions;
+use super::contradictions;
 use crate::diagnostic::{FileDiagnostics, quoted};
 use crate::flow::FlowMap;
 
@@ -25,7 +25,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     let flow = ControlFlow::of(program);
     flow.loops(report);
     flow.requests(report);
-    conditions::check_contradictions(program, report);
+    contradictions::check(program, report);
 }
 
 /// Returns the ways between the states of a program, by their numbers, each with whether it is taken by falling
@@ -171,7 +171,7 @@ impl<'program> ControlFlow<'program> {
             kind => {
                 step.next.push(after);
                 if let InstructionKind::Wait(wait) = kind {
-                    step.anyway = wait.on_timeout;
+                    step.anyway = wait.timeout.state;
                 }
             }
         }

@@ -6,6 +6,7 @@ pub mod checked_program;
 pub mod codes;
 mod commands;
 mod conditions;
+mod contradictions;
 pub(crate) mod control_flow;
 mod definitions;
 mod expand;

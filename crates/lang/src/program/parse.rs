@@ -593,48 +593,47 @@ impl BracketBalance {
 /// # Errors
 /// The bracket that nests too deeply.
 pub(super) fn balance(tokens: &[BracketToken]) -> Result<BracketBalance, usize> {
-    let counted = counted(tokens)?;
-    if counted.mistakes() == 0 {
-        return Ok(counted);
+    let counted = unmatched(tokens, BracketGuide::Count)?;
+    let guided = || unmatched(tokens, BracketGuide::Indentation).ok();
+    if counted.mistakes() > 0
+        && let Some(guided) = guided().filter(|guided| guided.mistakes() <= counted.mistakes())
+    {
+        return Ok(BracketBalance { certain: true, ..guided });
     }
-    let guided = guided(tokens).filter(|guided| guided.mistakes() <= counted.mistakes());
-    Ok(guided.unwrap_or(counted))
-}
-
-fn counted(tokens: &[BracketToken]) -> Result<BracketBalance, usize> {
-    let mut found = BracketBalance::default();
-    let mut open = Vec::new();
-    for token in tokens {
-        match token.kind {
-            BracketKind::Open if open.len() == MAX_DEPTH => return Err(token.at),
-            BracketKind::Open => open.push(token.at),
-            BracketKind::Close if open.pop().is_none() => found.stray.push(token.at),
-            BracketKind::Close | BracketKind::Other => {}
-        }
-    }
-    found.unclosed = open.into_iter().map(|at| (at, None)).collect();
     let last =
         tokens.iter().rfind(|token| token.kind != BracketKind::Close).map_or(0, |token| token.at);
-    found.certain = found.unclosed.is_empty() && found.stray.iter().all(|at| *at > last);
-    Ok(found)
+    let certain = counted.unclosed.is_empty() && counted.stray.iter().all(|at| *at > last);
+    Ok(BracketBalance { certain, ..counted })
 }
 
-/// Finds them by the indentation; `None` if that nests too deeply.
-fn guided(tokens: &[BracketToken]) -> Option<BracketBalance> {
-    let mut found = BracketBalance { certain: true, ..BracketBalance::default() };
+/// What tells where a list ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum BracketGuide {
+    /// The brackets alone.
+    Count,
+    /// The brackets, as far as the indentation does not contradict them.
+    Indentation,
+}
+
+/// Finds the brackets without partner.
+///
+/// # Errors
+/// The bracket that nests too deeply.
+fn unmatched(tokens: &[BracketToken], guide: BracketGuide) -> Result<BracketBalance, usize> {
+    let is_guided = guide == BracketGuide::Indentation;
+    let mut found = BracketBalance::default();
     let mut open: Vec<&BracketToken> = Vec::new();
-    let next = next_columns(tokens);
-    for (token, next) in tokens.iter().zip(next) {
-        let begins = token.first && token.kind != BracketKind::Close;
+    for (token, next) in tokens.iter().zip(next_columns(tokens)) {
+        let begins = is_guided && token.first && token.kind != BracketKind::Close;
         while let Some(list) = open.pop_if(|list| begins && list.column >= token.column) {
             found.unclosed.push((list.at, Some(token.at)));
         }
         match token.kind {
-            BracketKind::Open if open.len() == MAX_DEPTH => return None,
+            BracketKind::Open if open.len() == MAX_DEPTH => return Err(token.at),
             BracketKind::Open => open.push(token),
             BracketKind::Close => {
-                let ends = open.pop_if(|list| next.is_none_or(|column| column <= list.column));
-                if ends.is_none() {
+                let next = next.filter(|_| is_guided);
+                if open.pop_if(|list| next.is_none_or(|column| column <= list.column)).is_none() {
                     found.stray.push(token.at);
                 }
             }
@@ -642,7 +641,7 @@ fn guided(tokens: &[BracketToken]) -> Option<BracketBalance> {
         }
     }
     found.unclosed.extend(open.into_iter().map(|list| (list.at, None)));
-    Some(found)
+    Ok(found)
 }
 
 /// Returns for each token the column of the next token that closes nothing, if that begins a line.

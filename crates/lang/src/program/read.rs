@@ -29,11 +29,6 @@ pub fn read(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgra
     read_and_check(path, text, source, true)
 }
 
-/// Reads a program without the programs that it starts, of which it may be one.
-pub(super) fn read_alone(path: &str, text: &str, source: &dyn WorkflowSource) -> ParsedProgram {
-    read_and_check(path, text, source, false)
-}
-
 fn read_and_check(
     path: &str,
     text: &str,
@@ -91,10 +86,7 @@ fn read_and_check(
         control_flow::check(program, &mut report);
         commands::check(program, &mut report);
         if with_started {
-            let read = |path: &str, text: &str, source: &dyn WorkflowSource| {
-                read_alone(path, text, source).program
-            };
-            check(program, &state_keys, (source, read), &mut report);
+            check_started(program, &state_keys, source, &mut report);
         }
     }
     let program = program.filter(|_| !report.has_errors());
@@ -144,19 +136,16 @@ fn read_workflow(reader: &mut ProgramReader<'_>, mut forms: Vec<Form>) -> Option
 //
 // They need values, and have to publish the state that the program waits for.
 
-/// Returns the program of a file from its path and its text; `None` if it has errors.
-pub(super) type ProgramFileReader = fn(&str, &str, &dyn WorkflowSource) -> Option<Program>;
-
 /// Warns of each start that cannot end as the program expects. `awaited` are the keys of the states that it looks at.
-pub(super) fn check(
+fn check_started(
     program: &Program,
     awaited: &[TextExpression],
-    (source, read): (&dyn WorkflowSource, ProgramFileReader),
+    source: &dyn WorkflowSource,
     report: &mut FileDiagnostics,
 ) {
     for instruction in program.instructions() {
         let InstructionKind::StartWorkflow(start) = &instruction.kind else { continue };
-        if let Some(started) = read_started(start, source, read) {
+        if let Some(started) = read_started(start, source) {
             check_values(start, &started, instruction.at, report);
             if !started.metadata.publish_state && awaited.iter().any(|key| is_of(key, start)) {
                 let why = format!(
@@ -169,16 +158,13 @@ pub(super) fn check(
     }
 }
 
-/// Returns the program of a file; `None` if the file does not exist, or has errors itself.
-fn read_started(
-    start: &StartWorkflow,
-    source: &dyn WorkflowSource,
-    read_program: ProgramFileReader,
-) -> Option<Program> {
+/// Returns the program of a file; `None` if the file does not exist, or has errors itself. The programs that it starts
+/// are not read, because this one may be among them.
+fn read_started(start: &StartWorkflow, source: &dyn WorkflowSource) -> Option<Program> {
     let (folder, file) = start.file()?;
     let read = |source: &dyn WorkflowSource| {
         let text = source.read(&file).ok()?;
-        read_program(&source.path(&file), &text, source)
+        read_and_check(&source.path(&file), &text, source, false).program
     };
     match folder {
         Some(folder) => read(&*source.within(&folder).ok()?),

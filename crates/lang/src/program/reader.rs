@@ -7,7 +7,7 @@ use granit_parser::ScalarStyle;
 use crate::diagnostic::{FileDiagnostics, quoted};
 use crate::output::{OutputSchema, SchemaField, schema_of};
 use crate::program::checked_program::{
-    InstructionKind, Program, ProgramRole, ProgramSymbol, SoughtFacts, TextExpression,
+    InstructionKind, Program, ProgramRole, ProgramSymbol, SoughtFacts, TextExpression, WaitTimeout,
 };
 use crate::program::files::ProgramFiles;
 use crate::program::parse::{Form, FormContent, LineIndex};
@@ -108,8 +108,7 @@ impl<'a> ProgramReader<'a> {
         };
         let Some((first, rest)) = forms.split_first() else {
             let why = format!("this list is empty; write {} such as {}", kind.what, kind.like);
-            self.report.error(form.at, "SX205", why);
-            return None;
+            return self.refuse(form.at, "SX205", why);
         };
         match &first.content {
             FormContent::Symbol(name) => match kind.names.iter().find(|known| *known == name) {
@@ -124,8 +123,7 @@ impl<'a> ProgramReader<'a> {
                     kind.like,
                     first.described()
                 );
-                self.report.error(first.at, "SX202", why);
-                None
+                self.refuse(first.at, "SX202", why)
             }
         }
     }
@@ -202,8 +200,7 @@ impl<'a> ProgramReader<'a> {
         } else {
             return Some(name);
         };
-        self.report.error(form.at, "SX312", format!("{} cannot be {wanted}: {why}", quoted(name)));
-        None
+        self.refuse(form.at, "SX312", format!("{} cannot be {wanted}: {why}", quoted(name)))
     }
 
     /// Reads the name of a state, and returns its number.
@@ -458,14 +455,36 @@ impl ProgramReader<'_> {
         fields.values.get(..N)?.try_into().ok()
     }
 
-    /// Reads the state of an optional keyword; the outer option is `None` if it is wrong.
-    #[expect(clippy::option_option, reason = "no state and a wrong one are different")]
-    pub(super) fn optional_state(
+    /// Reads the value of a keyword that may be left out; the outer option is `None` if the value is wrong.
+    #[expect(clippy::option_option, reason = "no value and a wrong one are different")]
+    pub(super) fn optional<T>(
         &mut self,
         fields: &FormFields<'_>,
         key: &str,
-    ) -> Option<Option<usize>> {
-        fields.get(key).map_or(Some(None), |form| self.state(form).map(Some))
+        read: impl FnOnce(&mut Self, &Form) -> Option<T>,
+    ) -> Option<Option<T>> {
+        fields.get(key).map_or(Some(None), |form| read(self, form).map(Some))
+    }
+
+    /// Reads `:timeout` and `:on-timeout`.
+    pub(super) fn timeout(&mut self, fields: &FormFields<'_>) -> Option<WaitTimeout> {
+        let after_ms = self.optional(fields, "timeout", Self::duration);
+        let state = self.optional(fields, "on-timeout", Self::state);
+        if fields.get("on-timeout").is_some() {
+            self.need(fields, "timeout");
+        }
+        Some(WaitTimeout { after_ms: after_ms?, state: state? })
+    }
+
+    /// Reports an error, because of which there is nothing to return.
+    pub(super) fn refuse<T>(
+        &mut self,
+        at: SourcePlace,
+        code: &'static str,
+        why: impl Into<String>,
+    ) -> Option<T> {
+        self.report.error(at, code, why);
+        None
     }
 }
 

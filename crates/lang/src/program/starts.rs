@@ -1,12 +1,12 @@
 //! Reads `start-workflow`, which starts a program as a separate run.
 
-use super::checked_program::{StartWorkflow, TextExpression, TextTemplate};
+use super::checked_program::{StartWorkflow, TextExpression, TextTemplate, file_at};
 use super::reader::{FormFields, ProgramReader};
 use crate::diagnostic::quoted;
 use crate::manifest::budget;
 use crate::program::parse::{Form, FormContent};
 use raymond_model::branch::is_program_file;
-use raymond_model::id::{Folder, RunId, StateName};
+use raymond_model::id::RunId;
 use raymond_model::money::Usd;
 
 /// The values of a start besides the run's id: `@NAME/error`.
@@ -18,18 +18,16 @@ impl ProgramReader<'_> {
         let wanted = "the name of a defined program, or its file, such as `review.lisp`";
         let program = self.exactly(fields, [wanted]).and_then(|[form]| self.program(form, wanted));
         let label = self.start_label(fields);
-        let branch = self.optional(fields, "branch");
-        let context = fields.get("context").map_or(Some(Vec::new()), |form| self.pairs(form));
-        let budget =
-            fields.get("budget").map_or(Some(None), |form| self.budget_part(form).map(Some));
-        let bind = fields.get("as");
-        let bind = bind.map_or(Some(None), |form| self.taken_as(form, &START_PARTS).map(Some));
-        let on_error = self.optional_state(fields, "on-error");
+        let branch = self.optional(fields, "branch", Self::value);
+        let context = self.optional(fields, "context", Self::pairs);
+        let budget = self.optional(fields, "budget", Self::budget_part);
+        let bind = self.optional(fields, "as", |own, form| own.taken_as(form, &START_PARTS));
+        let on_error = self.optional(fields, "on-error", Self::state);
         Some(StartWorkflow {
             program: program?,
             label: label?,
             branch: branch?,
-            context: context?,
+            context: context?.unwrap_or_default(),
             budget: budget?,
             bind: bind?,
             on_error: on_error?,
@@ -55,12 +53,7 @@ impl ProgramReader<'_> {
     }
 
     fn find_program_file(&self, path: &str) -> Result<(), String> {
-        let (folder, name) = match path.rsplit_once('/') {
-            Some((folder, name)) => (Some(folder), name),
-            None => (None, path),
-        };
-        let folder = folder.map(Folder::parse).transpose().map_err(|error| error.to_string())?;
-        let name = StateName::parse(name).map_err(|error| error.to_string())?;
+        let (folder, name) = file_at(path).map_err(|error| error.to_string())?;
         let found = match &folder {
             Some(folder) => self.source.within(folder).and_then(|source| source.check(&name)),
             None => self.source.check(&name),
@@ -107,8 +100,7 @@ impl ProgramReader<'_> {
         if let ([label], []) = (&template.pieces[..], &template.arguments[..])
             && let Err(error) = RunId::parse(label)
         {
-            self.report.error(form.at, "SX312", error.to_string());
-            return None;
+            return self.refuse(form.at, "SX312", error.to_string());
         }
         Some(Some(template))
     }
@@ -125,8 +117,7 @@ impl ProgramReader<'_> {
         for pair in forms.chunks(2) {
             let [key, value] = pair else {
                 let why = "the last name of `:context` has no value; write one after it";
-                self.report.error(form.at, "SX205", why);
-                return None;
+                return self.refuse(form.at, "SX205", why);
             };
             let key_text = self.name(key, "the name of a value of the context");
             let value = self.value(value);

@@ -11,16 +11,9 @@ impl ProgramReader<'_> {
     /// Reads `user-input`.
     pub(super) fn user_input(&mut self, fields: &FormFields<'_>) -> Option<UserInput> {
         self.exactly(fields, []);
-        let arguments = self.arguments(fields);
-        let prompt = self.need(fields, "prompt").zip(arguments);
-        let prompt = prompt.and_then(|(form, arguments)| self.template(form, &arguments));
+        let prompt = self.needed_template(fields, "prompt");
         let options = fields.get("options").map_or(Some(Vec::new()), |form| self.options(form));
-        let timeout = fields.get("timeout");
-        let timeout_ms = timeout.map_or(Some(None), |form| self.duration(form).map(Some));
-        let on_timeout = self.optional_state(fields, "on-timeout");
-        if fields.get("on-timeout").is_some() {
-            self.need(fields, "timeout");
-        }
+        let timeout = self.timeout(fields);
         let bind = self.need(fields, "as").and_then(|form| {
             let name = self.taken_as(form, &[])?;
             if name.contains('=') {
@@ -28,18 +21,11 @@ impl ProgramReader<'_> {
                     "{} cannot be the name of an answer, because `raymond answer RUN NAME=TEXT` ends it at its `=`",
                     quoted(&name)
                 );
-                self.report.error(form.at, "SX312", why);
-                return None;
+                return self.refuse(form.at, "SX312", why);
             }
             Some(name)
         });
-        Some(UserInput {
-            prompt: prompt?,
-            options: options?,
-            timeout_ms: timeout_ms?,
-            on_timeout: on_timeout?,
-            bind: bind?,
-        })
+        Some(UserInput { prompt: prompt?, options: options?, timeout: timeout?, bind: bind? })
     }
 
     /// Reads the answers that a person can choose from.

@@ -36,16 +36,6 @@ impl ProgramReader<'_> {
         }
     }
 
-    /// Reads the value of an optional keyword; the outer option is `None` if it is wrong.
-    #[expect(clippy::option_option, reason = "no value and a wrong one are different")]
-    pub(super) fn optional(
-        &mut self,
-        fields: &FormFields<'_>,
-        key: &str,
-    ) -> Option<Option<TextExpression>> {
-        fields.get(key).map_or(Some(None), |form| self.value(form).map(Some))
-    }
-
     fn placeholder(&mut self, name: &str, at: SourcePlace) -> TextExpression {
         match name {
             "workflow-id" => TextExpression::WorkflowId,
@@ -91,7 +81,7 @@ impl ProgramReader<'_> {
         match name {
             "signal" => {
                 let label = self.label(&fields);
-                let key = self.optional(&fields, "key");
+                let key = self.optional(&fields, "key", Self::value);
                 let (label, key) = (label?, key?);
                 self.note_facts(&label, key.as_ref(), None);
                 Some(TextExpression::Signal { label, key: key.map(Box::new) })
@@ -116,8 +106,7 @@ impl ProgramReader<'_> {
             }
             _ if self.in_wait => {
                 let why = "a program cannot wait for work, because nothing reports when it changes; check it in a branch, or send it to a role";
-                self.report.error(form.at, "SX211", why);
-                None
+                self.refuse(form.at, "SX211", why)
             }
             _ => {
                 let [role] = self.exactly(&fields, ["the name of a role"])?;
@@ -177,8 +166,7 @@ impl ProgramReader<'_> {
         };
         let shown = quoted(name);
         let why = format!("{shown} cannot be the label of a fact: {why}");
-        self.report.error(label.at, "SX312", why);
-        None
+        self.refuse(label.at, "SX312", why)
     }
 
     /// Reads the value that a request has; for one of `for-each`, those of all elements.
@@ -236,8 +224,7 @@ impl ProgramReader<'_> {
             let why = format!(
                 "this template has {places}, but {values} to put there; write `~~` for a tilde"
             );
-            self.report.error(form.at, "SX213", why);
-            return None;
+            return self.refuse(form.at, "SX213", why);
         }
         let arguments = given.into_iter().collect::<Option<Vec<_>>>()?;
         Some(TextTemplate { pieces, arguments })

@@ -185,7 +185,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         self.position.wait = Some(ProgramWait {
             awaiting: shown::user_input(&input.bind),
             since: now,
-            until: input.timeout_ms.map(|timeout| now.plus(timeout)),
+            until: input.timeout.after_ms.map(|timeout| now.plus(timeout)),
             outside: false,
         });
         self.has_blocked();
@@ -214,7 +214,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         if until.is_none_or(|until| until > self.environment.now) {
             return Ok(());
         }
-        match input.on_timeout {
+        match input.timeout.state {
             Some(state) => self.go_to(state),
             None => self.fail(format!(
                 "nobody answered {} in time; say where to continue: :on-timeout STATE",

@@ -3,7 +3,7 @@
 use super::values::MissingValue;
 use super::{FirstOfWait, ProgramInterpreter, ProgramSuspension, shown};
 use crate::program::checked_program::{ProgramCondition, TextExpression, WaitInstruction};
-use crate::program::conditions::is_contradictory;
+use crate::program::contradictions::is_contradictory;
 use raymond_model::activity::Activity;
 use raymond_model::fact::{Fact, FactQuery};
 use raymond_model::graph_execution::RequestStatus;
@@ -38,10 +38,7 @@ impl ConditionCheck {
     }
 
     fn and(self, other: &Self) -> Self {
-        let look_again = match (self.look_again, other.look_again) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        let look_again = [self.look_again, other.look_again].into_iter().flatten().min();
         Self {
             holds: self.holds && other.holds,
             may_hold: self.may_hold && other.may_hold,
@@ -66,7 +63,7 @@ impl<'environment> ProgramInterpreter<'environment> {
         &mut self,
         wait: &'environment WaitInstruction,
     ) -> Result<(), ProgramSuspension> {
-        let late = wait.timeout_ms.map(|timeout| self.since().plus(timeout));
+        let late = wait.timeout.after_ms.map(|timeout| self.since().plus(timeout));
         self.by = late.filter(|late| *late <= self.environment.now);
         let judged = self.judge(&wait.condition);
         let taken = self.to_be_taken(&wait.condition);
@@ -86,17 +83,14 @@ impl<'environment> ProgramInterpreter<'environment> {
         }
         let awaiting = self.awaited(&wait.condition);
         if is_late {
-            return match wait.on_timeout {
+            return match wait.timeout.state {
                 Some(state) => self.go_to(state),
                 None => self.fail(format!(
                     "{awaiting} did not come in time; say where to continue: :on-timeout STATE"
                 )),
             };
         }
-        let until = match (late, judged.look_again) {
-            (Some(one), Some(other)) => Some(one.min(other)),
-            (one, other) => one.or(other),
-        };
+        let until = [late, judged.look_again].into_iter().flatten().min();
         if late.is_none() && (!judged.may_hold || is_contradictory(&wait.condition)) {
             if let Some(Fact { label, key, value, .. }) = self.last_state_in(&wait.condition) {
                 return self.fail(format!(

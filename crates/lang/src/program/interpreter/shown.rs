@@ -72,7 +72,6 @@ pub(super) fn user_input(name: &str) -> String {
 
 /// Formats a command, or the beginning of a long one.
 pub(super) fn command(text: &str) -> String {
-    const MAX_SHOWN_CHARS: usize = 60;
     let cut = text.char_indices().nth(MAX_SHOWN_CHARS).map(|(end, _)| format!("{}…", &text[..end]));
     format!("(run :command {:?})", cut.as_deref().unwrap_or(text))
 }

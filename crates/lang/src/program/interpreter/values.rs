@@ -158,10 +158,7 @@ impl<'environment> ProgramInterpreter<'environment> {
                 !self.request(name).is_some_and(is_pending)
             }
             TextExpression::Feedback(role) | TextExpression::Artifact(role) => {
-                let name = &*self.environment.program.roles[*role].name;
-                let before = self.environment.execution.requests.values();
-                let mut all = before.chain(self.requests.values());
-                !all.any(|request| request.role == name && is_pending(request))
+                !self.requests_to(*role).any(|(_, request)| is_pending(request))
             }
             TextExpression::Field { answer, .. } => self.is_fixed(answer),
             TextExpression::Together(all) => all.iter().all(|(_, one)| self.is_fixed(one)),
@@ -188,17 +185,12 @@ impl<'environment> ProgramInterpreter<'environment> {
     }
 
     fn feedback(&self, role: usize) -> Result<String, MissingValue> {
-        let role = &self.environment.program.roles[role];
-        if let Some(last) = self.environment.execution.answers.get(&*role.name) {
+        let name = &*self.environment.program.roles[role].name;
+        if let Some(last) = self.environment.execution.answers.get(name) {
             return Ok(last.to_string());
         }
-        let requests =
-            self.environment.execution.requests.iter().map(|(name, own)| (name.as_str(), own));
-        let new = self.requests.iter().map(|(name, own)| (*name, own));
-        let mut pending = requests.chain(new).filter(|(_, request)| {
-            request.role == *role.name && request.status == RequestStatus::Pending
-        });
-        match pending.next() {
+        let mut all = self.requests_to(role);
+        match all.find(|(_, request)| request.status == RequestStatus::Pending) {
             Some((name, _)) => {
                 Err(MissingValue::Yet { awaiting: shown::response(name), outside: false })
             }
@@ -221,11 +213,18 @@ impl<'environment> ProgramInterpreter<'environment> {
         }
     }
 
+    /// Returns the requests to a role, with their names.
+    fn requests_to(&self, role: usize) -> impl Iterator<Item = (&str, &RequestEntry)> {
+        let role = &*self.environment.program.roles[role].name;
+        let before = self.environment.execution.requests.iter();
+        let before = before.map(|(name, request)| (name.as_str(), request));
+        let new = self.requests.iter().map(|(name, request)| (*name, request));
+        before.chain(new).filter(move |(_, request)| request.role == role)
+    }
+
     /// Returns whether a role was never asked anything.
     fn is_unasked(&self, role: usize) -> bool {
-        let name = &*self.environment.program.roles[role].name;
-        let before = self.environment.execution.requests.values().any(|own| own.role == name);
-        !before && !self.requests.values().any(|own| own.role == name)
+        self.requests_to(role).next().is_none()
     }
 
     fn warn_if_unasked(&mut self, expression: &TextExpression) {

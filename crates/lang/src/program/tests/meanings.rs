@@ -96,7 +96,7 @@ fn conditions_are_parsed_with_their_parameters() {
     else {
         panic!()
     };
-    assert_eq!((wait.timeout_ms, wait.on_timeout), (Some(28_800_000), Some(0)));
+    assert_eq!((wait.timeout.after_ms, wait.timeout.state), (Some(28_800_000), Some(0)));
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::*;
 use crate::restart::UNKNOWN_RESET_MS;
 use crate::settings::{OnLimit, Settings};
+use crate::supervision::RestartPolicy;
 
 const RESETS: Timestamp = Timestamp(NOW.0 + 20_000);
 

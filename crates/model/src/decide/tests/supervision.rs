@@ -3,7 +3,7 @@
 use super::*;
 use crate::money::Usd;
 use crate::run::AgentEnding;
-use crate::supervision::FixedPoint;
+use crate::supervision::{FixedPoint, RestartPolicy};
 use crate::tests::scene::{CENT, variables};
 
 const CAUSES: [FailureCause; 4] =

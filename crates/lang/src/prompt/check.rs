@@ -64,11 +64,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     let (manifest, mut files) = report.manifest(subject.entry.is_none());
     report.runs_commands = manifest.options.runs_command();
     if let Some(entry) = report.entry(subject.entry, &manifest) {
-        let reach = WorkflowMapOptions {
-            by_text: true,
-            max_states: usize::MAX,
-            graphs: Some(subject.graphs),
-        };
+        let reach = WorkflowMapOptions::whole(Some(subject.graphs));
         let workflow_map = WorkflowMap::of(&entry, subject.source, reach);
         report.seen.insert(subject.source.path(&entry));
         implied = ImpliedPolicy::all(&workflow_map);
@@ -78,7 +74,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
         report.outputs(&workflow_map);
         let inputs = manifest.inputs.iter().map(|input| input.name.clone());
         let given: Vec<String> = subject.variables.iter().cloned().chain(inputs).collect();
-        report.map(&workflow_map, manifest.max_fan_out, (&given, false));
+        report.map(&workflow_map, manifest.max_fan_out, &given, false);
         files += workflow_map.read() + report.replies(&workflow_map);
         files += report.folders(&workflow_map, subject.variables);
         if workflow_map.states.values().any(|state| matches!(state, FolderState::Beyond(..))) {
@@ -92,7 +88,7 @@ pub fn check(subject: CheckSubject<'_>) -> CheckFindings {
     report.diagnostics.dedup();
     // A policy would repeat the mistakes of the tags that it is made of.
     let is_wrong =
-        |path: &str| report.diagnostics.iter().any(|one| one.is_error() && one.path == path);
+        |path: &str| report.diagnostics.iter().any(|found| found.is_error() && found.path == path);
     implied.retain(|policy: &ImpliedPolicy| !is_wrong(&subject.source.path(&policy.state)));
     CheckFindings { diagnostics: report.diagnostics, files, implied }
 }
@@ -159,8 +155,14 @@ impl<'a> FolderDiagnostics<'a> {
 }
 
 impl FolderDiagnostics<'_> {
-    fn error(&mut self, name: &StateName, place: SourcePlace, code: &'static str, message: String) {
-        self.add(name, place, code, (Severity::Error, message));
+    fn error(
+        &mut self,
+        name: &StateName,
+        place: SourcePlace,
+        code: &'static str,
+        message: impl Into<String>,
+    ) {
+        self.add(name, place, code, Severity::Error, message);
     }
 
     fn warning(
@@ -168,18 +170,19 @@ impl FolderDiagnostics<'_> {
         name: &StateName,
         place: SourcePlace,
         code: &'static str,
-        message: String,
+        message: impl Into<String>,
     ) {
-        self.add(name, place, code, (Severity::Warning, message));
+        self.add(name, place, code, Severity::Warning, message);
     }
 
     /// Checks what all folders have in common. `max_fan_out` is the folder's limit of forked agents per reply; `given`
-    /// are the values that its agents have, and whether they may have others.
+    /// are the values that its agents have, and `has_unknown` is true if they may have others.
     fn map(
         &mut self,
         workflow_map: &WorkflowMap,
         max_fan_out: Option<u32>,
-        given: (&[String], bool),
+        given: &[String],
+        has_unknown: bool,
     ) {
         self.files(workflow_map);
         self.ways(workflow_map);
@@ -191,8 +194,8 @@ impl FolderDiagnostics<'_> {
         self.ends(workflow_map);
         self.returns(workflow_map);
         self.joins(workflow_map);
-        let known = self.with_outputs(workflow_map, given.0);
-        self.variables(workflow_map, &known, given.1);
+        let known = self.with_outputs(workflow_map, given);
+        self.variables(workflow_map, &known, has_unknown);
     }
 
     /// Returns the path of a state as people see it, also of one of another folder.
@@ -210,11 +213,11 @@ impl FolderDiagnostics<'_> {
         name: &StateName,
         place: SourcePlace,
         code: &'static str,
-        (severity, message): (Severity, String),
+        severity: Severity,
+        message: impl Into<String>,
     ) {
-        let SourcePlace { line, column } = place;
         let path = self.path_of(name);
-        self.diagnostics.push(Diagnostic { path, line, column, code, severity, message });
+        self.diagnostics.push(Diagnostic::new(path, place, code, severity, message));
     }
 }
 
@@ -254,19 +257,19 @@ impl FolderDiagnostics<'_> {
         if allowed.len() < 2 || prompt.shows_filled_tags {
             return;
         }
-        let mut told: Vec<&StateName> = Vec::new();
+        let mut reported: Vec<&StateName> = Vec::new();
         for (entry, place) in allowed.iter().zip(&prompt.places.entries) {
             let Some(target) = entry.target() else { continue };
             let words = [target.as_str(), target.stem()];
             // A name may have a blank.
-            let is_told = |word: &&str| {
+            let is_mentioned = |word: &&str| {
                 prompt.words.contains(*word)
                     || prompt.shown.iter().any(|tag| tag.encloses.as_ref() == Some(target))
             };
-            if words.iter().any(is_told) || told.contains(&target) {
+            if words.iter().any(is_mentioned) || reported.contains(&target) {
                 continue;
             }
-            told.push(target);
+            reported.push(target);
             let message = format!(
                 "the text never mentions {target}, so agents do not know when to go there; say when to write {entry}, or leave the entry out"
             );
@@ -312,7 +315,7 @@ impl FolderDiagnostics<'_> {
         } else {
             format!("this is the only way, so a reply without a tag takes it: {only}")
         };
-        self.add(name, place.entry, "RF601", (Severity::Info, message));
+        self.add(name, place.entry, "RF601", Severity::Info, message);
     }
 }
 
@@ -337,7 +340,7 @@ impl FolderDiagnostics<'_> {
         for (name, prompt) in workflow_map.prompts() {
             if entered.contains(name) && prompt.is_without_end() {
                 let message = "the text shows no tag and has no policy, so agents do not know how to end; show them a tag, such as <result>…</result>, or list `allowed_transitions`";
-                self.warning(name, SourcePlace::START, "RF105", message.to_owned());
+                self.warning(name, SourcePlace::START, "RF105", message);
             }
         }
     }
@@ -416,15 +419,9 @@ impl FolderDiagnostics<'_> {
                 return self.warning(name, shown.place, "RF106", message);
             }
         };
-        self.shown_crossing(name, script, (shown, transition));
-        let missing =
-            transition.states().find_map(|state| Some((state, self.why_no_state(state)?)));
-        if let Some((state, why)) = missing {
-            let tag = unescaped(&transition.to_string());
-            let message = format!("the script has {tag}, but {state}: {why}");
-            let is_ambiguous = frontmatter::ambiguity(state, self.source).is_some();
-            let code = if is_ambiguous { "RF107" } else { "RF103" };
-            self.warning(name, shown.place, code, message);
+        self.shown_crossing(name, script, shown, transition);
+        if let Some((code, why)) = self.missing_state(transition) {
+            self.warning(name, shown.place, code, format!("the script has {why}"));
         }
     }
 
@@ -432,7 +429,7 @@ impl FolderDiagnostics<'_> {
         if prompt.frontmatter.output.is_some() {
             let message =
                 "the text shows a tag, and tags have no meaning where the answer is an `output`";
-            self.warning(name, shown.place, "RF204", message.to_owned());
+            self.warning(name, shown.place, "RF204", message);
             return;
         }
         let transition = match &shown.transition {
@@ -441,19 +438,14 @@ impl FolderDiagnostics<'_> {
         };
         let is_allowed = prompt.frontmatter.policy.allows(transition);
         if is_allowed {
-            self.shown_crossing(name, prompt, (shown, transition));
+            self.shown_crossing(name, prompt, shown, transition);
         }
         if is_allowed && !prompt.is_open() {
             return;
         }
-        let missing =
-            transition.states().find_map(|state| Some((state, self.why_no_state(state)?)));
-        match missing {
-            Some((state, why)) if is_allowed || !shown.is_quoted => {
-                let tag = unescaped(&transition.to_string());
-                let message = format!("the text shows {tag}, but {state}: {why}");
-                let is_ambiguous = frontmatter::ambiguity(state, self.source).is_some();
-                self.at_tag(name, shown, if is_ambiguous { "RF107" } else { "RF103" }, message);
+        match self.missing_state(transition) {
+            Some((code, why)) if is_allowed || !shown.is_quoted => {
+                self.at_tag(name, shown, code, format!("the text shows {why}"));
             }
             _ if is_allowed => {}
             _ => {
@@ -524,6 +516,16 @@ impl FolderDiagnostics<'_> {
         } else {
             self.error(name, shown.place, code, message);
         }
+    }
+
+    /// Returns the code and the message if a state that a tag leads to cannot be entered.
+    fn missing_state(&self, transition: &Transition) -> Option<(&'static str, String)> {
+        let (state, why) =
+            transition.states().find_map(|state| Some((state, self.why_no_state(state)?)))?;
+        let is_ambiguous = frontmatter::ambiguity(state, self.source).is_some();
+        let tag = unescaped(&transition.to_string());
+        let code = if is_ambiguous { "RF107" } else { "RF103" };
+        Some((code, format!("{tag}, but {state}: {why}")))
     }
 
     /// Returns why a state cannot be entered, if it cannot.

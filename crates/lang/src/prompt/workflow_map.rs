@@ -79,6 +79,13 @@ pub struct WorkflowMapOptions<'a> {
     pub graphs: Option<&'a FolderGraphReader<'a>>,
 }
 
+impl<'a> WorkflowMapOptions<'a> {
+    /// Returns the extent of a map of all that a state leads to.
+    pub fn whole(graphs: Option<&'a FolderGraphReader<'a>>) -> Self {
+        Self { by_text: true, max_states: usize::MAX, graphs }
+    }
+}
+
 /// The most states of a map of several folders. A link of a folder to itself gives each state endlessly many names.
 const MAX_STATES_ACROSS: usize = 10_000;
 
@@ -433,9 +440,9 @@ impl FolderPrompt {
         let foreign = foreign.take(MAX_FOREIGN);
         let foreign =
             foreign.map(|(text, name, at)| (text.to_owned(), name.to_owned(), place(at))).collect();
-        let misspelt = tag::misspelt(body).into_iter().map(|one| {
-            let place = place(one.start);
-            (one, place)
+        let misspelt = tag::misspelt(body).into_iter().map(|tag| {
+            let place = place(tag.start);
+            (tag, place)
         });
         let first = body.trim_start();
         let first_place = place(body.len() - first.len());

@@ -114,7 +114,7 @@ impl FolderDiagnostics<'_> {
         if let Some((name, way)) = endless {
             let place = way.place.target.unwrap_or(way.place.entry);
             let message = "an agent that comes here goes round through several folders and never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml";
-            self.warning(name, place, "RF304", message.to_owned());
+            self.warning(name, place, "RF304", message);
         }
     }
 
@@ -130,7 +130,7 @@ impl FolderDiagnostics<'_> {
             let place = prompt.ways.first().map(|way| way.place.entry);
             let message = "an agent that comes here never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml";
             let place = place.unwrap_or(SourcePlace::START);
-            self.warning(name, place, "RF304", message.to_owned());
+            self.warning(name, place, "RF304", message);
         }
     }
 }
@@ -211,11 +211,9 @@ impl FolderDiagnostics<'_> {
     pub(super) fn returns(&mut self, workflow_map: &WorkflowMap) {
         let ends = workflow_map.states.iter().filter(|(_, state)| may_tell_result(state));
         let returning = workflow_map.flow_map().leading_to(ends.map(|(name, _)| name));
-        let told = |diagnostics: &[Diagnostic], path: &str, place: SourcePlace| {
-            diagnostics.iter().any(|one| {
-                one.path == path
-                    && (one.line, one.column) == (place.line, place.column)
-                    && matches!(one.code, "RF301" | "RF302")
+        let is_reported = |diagnostics: &[Diagnostic], path: &str, place: SourcePlace| {
+            diagnostics.iter().any(|found| {
+                found.path == path && found.at() == place && matches!(found.code, "RF301" | "RF302")
             })
         };
         for (name, transition, place) in workflow_map.steps() {
@@ -223,7 +221,7 @@ impl FolderDiagnostics<'_> {
             let place = place.target.unwrap_or(place.entry);
             if returning.contains(target)
                 || !workflow_map.is_usable(target)
-                || told(&self.diagnostics, &self.path_of(name), place)
+                || is_reported(&self.diagnostics, &self.path_of(name), place)
             {
                 continue;
             }
@@ -239,13 +237,6 @@ impl FolderDiagnostics<'_> {
 /// Returns whether a state may give a result, as far as its policy and its text tell.
 fn may_tell_result(state: &FolderState) -> bool {
     let FolderState::Prompt(prompt) = state else { return true };
-    let is_told = |prompt: &FolderPrompt| {
-        let shown = prompt.shown.iter().map(|shown| shown.tag);
-        shown
-            .chain(prompt.misspelt.iter().map(|_| TagName::Result))
-            .any(|tag| tag == TagName::Result)
-            || prompt.words.contains("result")
-    };
     if !prompt.is_open() {
         return prompt.may_end();
     }
@@ -254,7 +245,9 @@ fn may_tell_result(state: &FolderState) -> bool {
         || prompt.frontmatter.output.is_some()
         || prompt.ways.is_empty()
         || prompt.shows_filled_tags
-        || is_told(prompt)
+        || !prompt.misspelt.is_empty()
+        || prompt.shown.iter().any(|shown| shown.tag == TagName::Result)
+        || prompt.words.contains("result")
 }
 
 impl FolderDiagnostics<'_> {
@@ -279,9 +272,7 @@ impl FolderDiagnostics<'_> {
 /// Returns whether two diagnostics say where the same way does not end.
 fn is_of_same_way(one: &Diagnostic, other: &Diagnostic) -> bool {
     let is_of_ends = |code| matches!(code, "RF301" | "RF302" | "RF303" | "RF305" | "RF308");
-    is_of_ends(other.code)
-        && one.path == other.path
-        && (one.line, one.column) == (other.line, other.column)
+    is_of_ends(other.code) && one.path == other.path && one.at() == other.at()
 }
 
 // Checks the ways from state to state.
@@ -310,8 +301,8 @@ impl FolderDiagnostics<'_> {
         ];
         for (target, place) in named {
             let Some(target) = target else { continue };
+            let place = place.unwrap_or(way.place.entry);
             if let Some(why) = frontmatter::ambiguity(target, self.source) {
-                let place = place.unwrap_or(way.place.entry);
                 self.error(name, place, "RF107", format!("{target}: {why}"));
                 continue;
             }
@@ -319,13 +310,11 @@ impl FolderDiagnostics<'_> {
                 Some(FolderState::Unreadable(error)) => why(error),
                 Some(FolderState::Other) => no_state().to_owned(),
                 Some(FolderState::Beyond(path, state)) => {
-                    let place = place.unwrap_or(way.place.entry);
-                    self.crossing(name, place, (path, state));
+                    self.crossing(name, place, path, state);
                     continue;
                 }
                 _ => continue,
             };
-            let place = place.unwrap_or(way.place.entry);
             self.error(name, place, "RF101", format!("{target}: {why}"));
         }
     }
@@ -333,20 +322,20 @@ impl FolderDiagnostics<'_> {
     fn policy(&mut self, name: &StateName, prompt: &FolderPrompt, workflow_map: &WorkflowMap) {
         let TransitionPolicy { allowed, .. } = &prompt.frontmatter.policy;
         let Some(place) = prompt.places.policy.filter(|_| prompt.errors.is_empty()) else { return };
-        let usable =
+        let is_usable =
             |way: &TransitionEdge| way.transition.states().all(|name| workflow_map.is_usable(name));
         if allowed.is_empty() {
             let message = "an empty list allows every transition, so no agent is ever reminded; list what is allowed, or leave the key out";
-            self.warning(name, place, "RF203", message.to_owned());
-        } else if !prompt.ways.iter().filter(|way| !way.is_of_join()).any(usable) {
+            self.warning(name, place, "RF203", message);
+        } else if !prompt.ways.iter().filter(|way| !way.is_of_join()).any(is_usable) {
             let message = "this policy allows nothing: each of its entries names a missing file";
-            self.error(name, place, "RF201", message.to_owned());
+            self.error(name, place, "RF201", message);
         }
         if prompt.frontmatter.output.is_some() {
             return;
         }
         for (index, (entry, place)) in allowed.iter().zip(&prompt.places.entries).enumerate() {
-            self.inputs_of_entry(name, prompt, (entry, place.entry));
+            self.inputs_of_entry(name, prompt, entry, place.entry);
             let is_said_by = |other: usize| {
                 let of_two_alike_the_first_stays = other < index || !covers(entry, &allowed[other]);
                 other != index && covers(&allowed[other], entry) && of_two_alike_the_first_stays
@@ -377,7 +366,7 @@ impl FolderDiagnostics<'_> {
             (Some(evaluator), _) if !evaluator.placeholders.iter().any(shown) => {
                 let message =
                     "an evaluator sees only its prompt; show it {{output}}, the reply it judges";
-                self.warning(file, SourcePlace::START, "RF402", message.to_owned());
+                self.warning(file, SourcePlace::START, "RF402", message);
             }
             _ => {}
         }

@@ -38,7 +38,7 @@ impl FolderDiagnostics<'_> {
             message = format!("{message}; `{unread}` has no effect here, see raymond.yaml");
         }
         if let Ok(name) = StateName::parse(manifest::GRAPH) {
-            self.add(&name, SourcePlace::START, "RF604", (severity, message));
+            self.add(&name, SourcePlace::START, "RF604", severity, message);
         }
         (own, files + 1)
     }
@@ -64,53 +64,64 @@ impl FolderDiagnostics<'_> {
             let budget = budget
                 .map_or_else(String::new, |budget| format!(", nor does its budget of {budget}"));
             let message = format!("this file has no effect{budget}; its name has to be {meant}");
-            self.add(&name, SourcePlace::START, code, (severity, message));
+            self.add(&name, SourcePlace::START, code, severity, message);
         }
     }
 
     fn own_manifest(&mut self, is_whole: bool) -> (Manifest, usize) {
-        let Ok(name) = StateName::parse(manifest::FILE) else { return (Manifest::default(), 0) };
-        match self.source.read(&name) {
-            Ok(text) => {
-                let examined = manifest::examine(&text);
-                self.yaml(&name, examined.errors.all(), "RF003");
-                if is_whole {
-                    self.entry_of_manifest(&name, &examined);
-                }
-                self.options_of_manifest(&name, &examined);
-                (examined.manifest, 1)
-            }
-            Err(Error::Missing { .. }) => (Manifest::default(), 0),
-            Err(error) => {
-                self.error(&name, error.place(), "RF003", error.reason());
-                (Manifest::default(), 1)
-            }
+        let (name, text) = match self.file_beside(manifest::FILE, "RF003") {
+            Ok(file) => file,
+            Err(files) => return (Manifest::default(), files),
+        };
+        let examined = manifest::examine(&text);
+        self.yaml(&name, examined.errors.all(), "RF003");
+        if is_whole {
+            self.entry_of_manifest(&name, &examined);
         }
+        self.options_of_manifest(&name, &examined);
+        (examined.manifest, 1)
     }
 
     /// Checks the manifest of a folder that is entered; returns the number of files read for it. The options in it
     /// count only for its own runs.
     pub(super) fn manifest_of_other(&mut self) -> usize {
-        let Ok(name) = StateName::parse(manifest::FILE) else { return 0 };
-        match self.source.read(&name) {
-            Ok(text) => self.yaml(&name, manifest::examine(&text).errors.all(), "RF003"),
-            Err(Error::Missing { .. }) => return 0,
-            Err(error) => self.error(&name, error.place(), "RF003", error.reason()),
+        match self.file_beside(manifest::FILE, "RF003") {
+            Ok((name, text)) => {
+                self.yaml(&name, manifest::examine(&text).errors.all(), "RF003");
+                1
+            }
+            Err(files) => files,
         }
-        1
+    }
+
+    /// Returns a file that a folder may have beside its states. Without it, returns the number of files read: one if
+    /// it is there and cannot be read, which is reported.
+    pub(super) fn file_beside(
+        &mut self,
+        file: &str,
+        code: &'static str,
+    ) -> Result<(StateName, String), usize> {
+        let name = StateName::parse(file).map_err(|_| 0_usize)?;
+        match self.source.read(&name) {
+            Ok(text) => Ok((name, text)),
+            Err(Error::Missing { .. }) => Err(0),
+            Err(error) => {
+                self.error(&name, error.place(), code, error.reason());
+                Err(1)
+            }
+        }
     }
 
     fn entry_of_manifest(&mut self, name: &StateName, examined: &manifest::ExaminedManifest) {
         let named = examined.manifest.entry.as_deref().and_then(|file| StateName::parse(file).ok());
         let Some(entry) = named else { return };
         let place = examined.entry.unwrap_or(SourcePlace::START);
-        if let Err(error) = self.source.check(&entry) {
-            let message = format!("its `entry` is {entry}, but {}", why(&error));
-            self.error(name, place, "RF003", message);
-        } else if !is_state(&entry, self.source) {
-            let message = format!("its `entry` is {entry}, but {}", no_state());
-            self.error(name, place, "RF003", message);
-        }
+        let why = match self.source.check(&entry) {
+            Err(error) => why(&error),
+            Ok(()) if !is_state(&entry, self.source) => no_state().to_owned(),
+            Ok(()) => return,
+        };
+        self.error(name, place, "RF003", format!("its `entry` is {entry}, but {why}"));
     }
 
     /// Returns the state the folder begins with, if there is one.
@@ -150,8 +161,7 @@ impl FolderDiagnostics<'_> {
         match PreparedScript::read(name, None, self.source) {
             Ok(_) => {
                 let message = "this state is a script: it runs without a turn of Claude Code, and needs trust in the folder";
-                let message = (Severity::Info, message.to_owned());
-                self.add(name, SourcePlace::START, "RF603", message);
+                self.add(name, SourcePlace::START, "RF603", Severity::Info, message);
             }
             Err(step::Error::Source(error)) => {
                 self.error(name, error.place(), "RF001", error.reason());

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::{FolderDiagnostics, unescaped};
-use crate::diagnostic::{Diagnostic, Severity};
+use crate::diagnostic::Severity;
 use crate::program::checked_program::{instructions, started_in};
 use crate::prompt::check::options::filled_by;
 use crate::prompt::frontmatter::why_no_entry;
@@ -46,37 +46,34 @@ impl FolderDiagnostics<'_> {
             return 0;
         }
         let seen = std::mem::take(&mut self.seen);
-        let (found, files, seen) = below(source, start, given, (self, seen));
+        let above: &FolderDiagnostics<'_> = self;
+        let mut report = FolderDiagnostics {
+            source,
+            ceiling: above.ceiling.clone(),
+            diagnostics: Vec::new(),
+            seen,
+            ..*above
+        };
+        let files = report.entered_folder(start, given);
+        let FolderDiagnostics { diagnostics, seen, .. } = report;
         self.seen = seen;
-        self.diagnostics.extend(found);
+        self.diagnostics.extend(diagnostics);
         files
     }
-}
 
-fn below(
-    source: &dyn WorkflowSource,
-    start: &StateName,
-    given: &GivenFromOutside,
-    (above, seen): (&FolderDiagnostics<'_>, BTreeSet<String>),
-) -> (Vec<Diagnostic>, usize, BTreeSet<String>) {
-    let mut report = FolderDiagnostics {
-        source,
-        ceiling: above.ceiling.clone(),
-        diagnostics: Vec::new(),
-        seen,
-        ..*above
-    };
-    let of_manifest = report.manifest_of_other();
-    // The way into the folder is reported where it leads there.
-    if start.is_entry() {
-        return (report.diagnostics, of_manifest, report.seen);
+    /// Checks the folder itself from the state on that is entered; returns the number of files read.
+    fn entered_folder(&mut self, start: &StateName, given: &GivenFromOutside) -> usize {
+        let of_manifest = self.manifest_of_other();
+        // The way into the folder is reported where it leads there.
+        if start.is_entry() {
+            return of_manifest;
+        }
+        let reach = WorkflowMapOptions::whole(self.graphs);
+        let mut workflow_map = WorkflowMap::of(start, self.source, reach);
+        workflow_map.is_entered = given.is_by_tag;
+        self.map(&workflow_map, None, &given.names, given.has_unknown);
+        of_manifest + workflow_map.read() + self.folders(&workflow_map, &given.names)
     }
-    let reach = WorkflowMapOptions { by_text: true, max_states: usize::MAX, graphs: above.graphs };
-    let mut workflow_map = WorkflowMap::of(start, source, reach);
-    workflow_map.is_entered = given.is_by_tag;
-    report.map(&workflow_map, None, (&given.names, given.has_unknown));
-    let files = of_manifest + workflow_map.read() + report.folders(&workflow_map, &given.names);
-    (report.diagnostics, files, report.seen)
 }
 
 /// Returns the folders, each with its first state.
@@ -84,9 +81,9 @@ fn run_by(workflow_map: &WorkflowMap) -> BTreeSet<(Folder, StateName)> {
     let programs = workflow_map.states.values().filter_map(FolderState::program);
     let bodies = programs.flat_map(|program| &program.states).map(|state| &state.body);
     let all = bodies.flat_map(|body| instructions(body));
-    let runs = all.filter_map(|one| match started_in(&one.kind) {
-        Some((Some(folder), start)) => Some((folder, start)),
-        Some((None, _)) | None => None,
+    let runs = all.filter_map(|instruction| {
+        let (folder, start) = started_in(&instruction.kind)?;
+        Some((folder?, start))
     });
     runs.collect()
 }
@@ -118,7 +115,8 @@ impl FolderDiagnostics<'_> {
         &mut self,
         name: &StateName,
         place: SourcePlace,
-        (path, state): (&ScopePath, &StateName),
+        path: &ScopePath,
+        state: &StateName,
     ) {
         let target = StateName::beyond(path, state);
         if let Some(why) = why_no_entry(path, state, self.source) {
@@ -132,7 +130,8 @@ impl FolderDiagnostics<'_> {
         &mut self,
         name: &StateName,
         prompt: &FolderPrompt,
-        (entry, place): (&Transition, SourcePlace),
+        entry: &Transition,
+        place: SourcePlace,
     ) {
         let Some(lacking) = lacking_input(entry, self.source) else { return };
         if !prompt.words.contains(&lacking.name) {
@@ -145,7 +144,8 @@ impl FolderDiagnostics<'_> {
         &mut self,
         name: &StateName,
         prompt: &FolderPrompt,
-        (shown, transition): (&ShownTag, &Transition),
+        shown: &ShownTag,
+        transition: &Transition,
     ) {
         let mut crossings = transition.crossings();
         let refused = crossings.find_map(|(path, state)| {
@@ -177,7 +177,7 @@ impl FolderDiagnostics<'_> {
             "this leads into another folder, {}, which is a separate scope: names in it mean its files",
             path.as_written()
         );
-        self.add(name, place, "RF602", (Severity::Info, message));
+        self.add(name, place, "RF602", Severity::Info, message);
     }
 
     /// Returns the folders that the ways of a map enter.
@@ -188,18 +188,16 @@ impl FolderDiagnostics<'_> {
             let inputs = manifest_of(&*there).map(|manifest| manifest.inputs).unwrap_or_default();
             let mut names: Vec<String> = inputs.into_iter().map(|input| input.name).collect();
             names.push("input".to_owned());
-            let ways = workflow_map.ways();
-            let here = ways.filter(|transition| transition.target() == Some(name));
-            let ways_here: Vec<&Transition> = here.collect();
+            let ways = workflow_map.ways().filter(|way| way.target() == Some(name));
             let shown = workflow_map.texts().flat_map(|(_, prompt)| &prompt.shown);
             let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
-            let here = shown.filter(|one| one.crossings().any(|to| to == (path, state)));
-            let all: Vec<&Transition> = ways_here.into_iter().chain(here).collect();
-            let has_unknown = all.iter().any(|transition| {
+            let shown = shown.filter(|tag| tag.crossings().any(|to| to == (path, state)));
+            let mut has_unknown = false;
+            for transition in ways.chain(shown) {
                 let has_list = matches!(transition, Transition::Fork { each: Some(_), .. });
-                has_list && filled_by(transition).is_none()
-            });
-            names.extend(all.into_iter().flat_map(given_by));
+                has_unknown |= has_list && filled_by(transition).is_none();
+                names.extend(given_by(transition));
+            }
             let given = GivenFromOutside { names, has_unknown, is_by_tag: true };
             folders.push(EnteredFolder { source: there, start: state.clone(), given });
         }
@@ -236,7 +234,7 @@ fn given_by(transition: &Transition) -> Vec<String> {
 fn beyond(
     workflow_map: &WorkflowMap,
 ) -> impl Iterator<Item = (&StateName, &ScopePath, &StateName)> {
-    workflow_map.states.iter().filter_map(|(name, one)| match one {
+    workflow_map.states.iter().filter_map(|(name, state)| match state {
         FolderState::Beyond(path, state) => Some((name, path, state)),
         _ => None,
     })

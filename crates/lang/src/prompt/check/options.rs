@@ -7,7 +7,7 @@ use raymond_model::id::StateName;
 use raymond_model::join::JoinCondition;
 use raymond_model::model::ModelName;
 use raymond_model::settings::ForkSettings;
-use raymond_model::transition::{ForkList, TagName, Transition, Variables};
+use raymond_model::transition::{TagName, Transition, Variables};
 use raymond_model::turn_options::TurnOptions;
 
 use super::{FolderDiagnostics, outputs};
@@ -36,7 +36,7 @@ impl FolderDiagnostics<'_> {
             let own = prompt.frontmatter.options.run_command;
             let switch =
                 prompt.places.options.of("run_command", None).filter(|_| own == Some(true));
-            self.command(name, (word, switch.unwrap_or(*place)), own);
+            self.command(name, word, switch.unwrap_or(*place), own);
         }
         self.commands_of_programs(workflow_map);
         let found = in_outline(workflow_map, self.source, &self.ceiling);
@@ -57,7 +57,7 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Warns of a prompt that looks like a command and is sent as text, and of a prompt that cannot be a command.
-    fn command(&mut self, name: &StateName, (text, at): (&str, SourcePlace), own: Option<bool>) {
+    fn command(&mut self, name: &StateName, text: &str, at: SourcePlace, own: Option<bool>) {
         let switch = own.or(self.runs_commands.then_some(false));
         if let Some(message) = template::warning(text, switch) {
             self.warning(name, at, template::CODE, message);
@@ -79,7 +79,7 @@ impl FolderDiagnostics<'_> {
                 let mut of_role = sent.iter().filter(|other| other.0 == *role);
                 if !of_role.any(|other| template::warning(other.1, own).is_none()) || own.is_none()
                 {
-                    self.command(name, (text, *at), own);
+                    self.command(name, text, *at, own);
                 }
             }
         }
@@ -162,7 +162,7 @@ impl FolderDiagnostics<'_> {
             if may_have_more {
                 known.extend(prompt.placeholders.iter().map(|(name, _)| name.clone()));
             }
-            self.fields(name, prompt, &mut known, (workflow_map, origins.get(name)));
+            self.fields(name, prompt, &mut known, workflow_map, origins.get(name));
             self.unfilled(name, prompt, &known, workflow_map);
             if *name != workflow_map.entry && !given.is_entered && !may_have_more {
                 self.input_instead(name, prompt, given);
@@ -356,7 +356,7 @@ impl FolderDiagnostics<'_> {
         for (name, prompt) in workflow_map.prompts().filter(|(name, _)| !is_used(name)) {
             if let Some(place) = prompt.places.budget {
                 let message = "this budget has no effect, because no agent begins here and no call leads here: give it to the state in which the agent begins or that is called, or fork or call this one";
-                self.warning(name, place, "RF307", message.to_owned());
+                self.warning(name, place, "RF307", message);
             }
         }
     }
@@ -464,7 +464,7 @@ impl FolderDiagnostics<'_> {
             let place = prompt.places.join.unwrap_or(SourcePlace::START);
             if awaited.get(name).is_none_or(JoinableAgents::is_nobody) {
                 let message = "this join waits for no agent: no way that leads here comes from a fork, by the same agent and since its last join; fork with next=\"…\" on the way here, or leave the join out";
-                self.warning(name, place, "RF306", message.to_owned());
+                self.warning(name, place, "RF306", message);
             } else if let (JoinCondition::Count(needed), Some(forked)) = (join.need, forked)
                 && usize::try_from(needed).is_ok_and(|needed| needed > forked)
             {
@@ -487,19 +487,15 @@ fn forked_at_most(workflow_map: &WorkflowMap) -> Option<usize> {
     if !workflow_map.states.values().all(is_known) {
         return None;
     }
-    let forks =
+    let is_fork =
         |(_, transition, _): &(_, &Transition, _)| matches!(transition, Transition::Fork { .. });
-    let mut forks = workflow_map.steps().filter(forks);
+    let mut forks = workflow_map.steps().filter(is_fork);
     let (name, fork, _) = forks.next()?;
-    let many =
-        workflow_map.states.get(name).and_then(FolderState::prompt).is_some_and(may_fork_many);
+    let prompt = workflow_map.states.get(name).and_then(FolderState::prompt);
+    let may_be_many = prompt.is_some_and(|prompt| prompt.frontmatter.policy.many_forks);
     let loops = workflow_map.flow_map().loops();
     let again = fork.states().any(|state| loops.leads_back(state, name));
-    (forks.next().is_none() && !many && !again).then(|| born_of(fork)).flatten()
-}
-
-fn may_fork_many(prompt: &FolderPrompt) -> bool {
-    prompt.frontmatter.policy.many_forks
+    (forks.next().is_none() && !may_be_many && !again).then(|| born_of(fork)).flatten()
 }
 
 // The checks of a state's forks: it may fork at all, and its lists can be used.
@@ -518,18 +514,14 @@ impl FolderDiagnostics<'_> {
                     self.error(name, way.place.entry, "RF206", why);
                 } else if born_of(&way.transition) == Some(0) {
                     let message = "the list of this fork is empty, so it starts no agent; write its entries, or `each: any`";
-                    self.warning(name, way.place.entry, "RF206", message.to_owned());
+                    self.warning(name, way.place.entry, "RF206", message);
                 }
             }
             for shown in &prompt.shown {
                 let why = shown.transition.as_ref().ok().and_then(|shown| unusable(shown, most));
                 if let Some(why) = why {
-                    self.warning(
-                        name,
-                        shown.place,
-                        "RF206",
-                        format!("the text shows a fork: {why}"),
-                    );
+                    let message = format!("the text shows a fork: {why}");
+                    self.warning(name, shown.place, "RF206", message);
                 }
             }
         }
@@ -540,15 +532,14 @@ impl FolderDiagnostics<'_> {
         let forks = prompt.ways.iter().any(|way| way.transition.tag() == TagName::Fork);
         if let Some(place) = prompt.places.forks.filter(|_| !forks && !prompt.is_open()) {
             let message = "this says how agents are forked here, and the policy allows no fork; list one, such as { tag: fork, target: WORKER.md, next: NEXT.md }, or leave it out";
-            self.warning(name, place, "RF205", message.to_owned());
+            self.warning(name, place, "RF205", message);
         }
     }
 }
 
 /// Returns why the list of a fork cannot be used, if the list is known and unusable.
 fn unusable(transition: &Transition, most: u32) -> Option<String> {
-    let each = known_list(transition)?;
-    let count = match fork_plan::entries(each, &each.list, &Variables::new()) {
+    let count = match known_entries(transition)? {
         Ok(entries) => entries.len(),
         Err(why) => return Some(why),
     };
@@ -559,29 +550,23 @@ fn unusable(transition: &Transition, most: u32) -> Option<String> {
     })
 }
 
-/// Returns the list of a fork that stands in its tag, with nothing to be filled in.
-fn known_list(transition: &Transition) -> Option<&ForkList> {
+/// Returns the entries of a fork's list that stands in its tag, with nothing to be filled in.
+fn known_entries(transition: &Transition) -> Option<Result<Vec<Variables>, String>> {
     let Transition::Fork { each: Some(each), .. } = transition else { return None };
-    (each.is_inline() && !each.list.contains("{{")).then_some(each)
+    let is_known = each.is_inline() && !each.list.contains("{{");
+    is_known.then(|| fork_plan::entries(each, &each.list, &Variables::new()))
 }
 
 /// Returns the number of agents that a fork starts, if it is known.
 pub(super) fn born_of(transition: &Transition) -> Option<usize> {
-    if let Transition::Fork { each: None, .. } = transition {
-        return Some(1);
+    match transition {
+        Transition::Fork { each: None, .. } => Some(1),
+        _ => Some(known_entries(transition)?.ok()?.len()),
     }
-    let each = known_list(transition)?;
-    Some(fork_plan::entries(each, &each.list, &Variables::new()).ok()?.len())
 }
 
 /// Returns the variables that the entries of a fork's list fill, if they are known.
 pub(super) fn filled_by(transition: &Transition) -> Option<Vec<String>> {
-    let each = known_list(transition)?;
-    let entries = fork_plan::entries(each, &each.list, &Variables::new()).ok()?;
-    Some(
-        entries
-            .into_iter()
-            .flat_map(|variables| variables.into_iter().map(|(name, _)| name))
-            .collect(),
-    )
+    let entries = known_entries(transition)?.ok()?;
+    Some(entries.into_iter().flatten().map(|(name, _)| name).collect())
 }

@@ -15,7 +15,7 @@ use crate::program::read::read;
 use crate::prompt::workflow_map::{FolderPrompt, FolderState, WorkflowMap};
 use crate::replies;
 use crate::replies::{ScriptedReplies, branch_key};
-use crate::source::{Error, WorkflowSource};
+use crate::source::WorkflowSource;
 
 // The checks of outputs: wrong schemas, rules with names that a schema does not have, answers that lead nowhere, and
 // fields of an answer that no output has.
@@ -64,11 +64,10 @@ impl FolderDiagnostics<'_> {
         for index in gaps.impossible {
             let message =
                 "no answer that the schema allows has these values, so this entry is never taken";
-            self.error(name, place(index), "RF502", message.to_owned());
+            self.error(name, place(index), "RF502", message);
         }
         for index in gaps.unused {
-            let message =
-                "this entry is never taken: an earlier entry covers each of its answers".to_owned();
+            let message = "this entry is never taken: an earlier entry covers each of its answers";
             self.warning(name, place(index), "RF504", message);
         }
     }
@@ -79,7 +78,8 @@ impl FolderDiagnostics<'_> {
         name: &StateName,
         prompt: &FolderPrompt,
         known: &mut BTreeSet<String>,
-        (workflow_map, origins): (&WorkflowMap, Option<&ResultOrigins<'_>>),
+        workflow_map: &WorkflowMap,
+        origins: Option<&ResultOrigins<'_>>,
     ) {
         for (placeholder, place) in &prompt.placeholders {
             if known.contains(placeholder) {
@@ -180,14 +180,9 @@ impl<'workflow_map> ResultOrigins<'workflow_map> {
 impl FolderDiagnostics<'_> {
     /// Checks the script; returns the number of files read for it.
     pub(super) fn replies(&mut self, workflow_map: &WorkflowMap) -> usize {
-        let Ok(file) = StateName::parse(replies::FILE) else { return 0 };
-        let text = match self.source.read(&file) {
-            Ok(text) => text,
-            Err(Error::Missing { .. }) => return 0,
-            Err(error) => {
-                self.error(&file, error.place(), "RF004", error.reason());
-                return 1;
-            }
+        let (file, text) = match self.file_beside(replies::FILE, "RF004") {
+            Ok(file) => file,
+            Err(files) => return files,
         };
         let (script, errors) = ScriptedReplies::examine(&text);
         if !errors.is_empty() {
@@ -198,7 +193,7 @@ impl FolderDiagnostics<'_> {
             if script.repeats_early(&key) {
                 let message =
                     "`repeat: true` counts only in the last reply, and has no effect before it";
-                self.warning(&file, place, "RF004", message.to_owned());
+                self.warning(&file, place, "RF004", message);
             }
             if let Err(message) = answered(&key, workflow_map, self.source) {
                 self.warning(&file, place, "RF005", message);

@@ -165,11 +165,7 @@ impl Cassette {
 
     fn of(header: CassetteHeader, recorded: Vec<RecordedTurn>) -> Self {
         let turns = playable(recorded);
-        let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
-        for (index, turn) in turns.iter().enumerate() {
-            places.entry(turn.recorded.place()).or_default().push(index);
-        }
-        Self { header, turns, places, is_partial: false }
+        Self { header, places: by_place(&turns), turns, is_partial: false }
     }
 
     /// Returns the part of the cassette up to a record. Each of its turns answers only the turn in its own place.
@@ -185,10 +181,7 @@ impl Cassette {
             return Err(CassetteError::NoRecords);
         }
         self.turns.retain(|turn| turn.recorded.record.is_some_and(|record| record <= until));
-        self.places.clear();
-        for (index, turn) in self.turns.iter().enumerate() {
-            self.places.entry(turn.recorded.place()).or_default().push(index);
-        }
+        self.places = by_place(&self.turns);
         self.is_partial = true;
         Ok(self)
     }
@@ -270,6 +263,15 @@ impl PlayableTurn {
         let prompt = self.recorded.prompt.as_deref();
         prompt.is_some_and(|prompt| is_scrubbed_form_of(&asked.marks.filled(prompt), asked.prompt))
     }
+}
+
+/// Returns the indices of the turns with each prompt.
+fn by_place(turns: &[PlayableTurn]) -> BTreeMap<String, Vec<usize>> {
+    let mut places: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+    for (index, turn) in turns.iter().enumerate() {
+        places.entry(turn.recorded.place()).or_default().push(index);
+    }
+    places
 }
 
 /// Returns the turns that are replayed, each with the cost of those before it that are not.

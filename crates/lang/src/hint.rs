@@ -66,6 +66,18 @@ pub fn for_unknown_key(key: &str, known: &[&str]) -> String {
     foreign.map(|row| row.2.to_owned()).or_else(meant).unwrap_or_else(all)
 }
 
+/// Returns what to write in place of a name that is not known: the closest one, or else all of them after `verb`.
+pub fn instead_of<'names>(
+    name: &str,
+    known: impl Iterator<Item = &'names str> + Clone,
+    verb: &str,
+) -> String {
+    match closest(name, known.clone()) {
+        Some(meant) => format!("did you mean `{meant}`?"),
+        None => format!("{verb} {}", known.collect::<Vec<_>>().join(", ")),
+    }
+}
+
 /// The reason why a file that looks the same is another one.
 const SAME_LOOK: &str = " It looks the same, but one of the two names has composed characters and the other has letters with separate accents (Unicode NFC and NFD): rename the file, or copy its name";
 

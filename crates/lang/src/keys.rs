@@ -42,28 +42,24 @@ macro_rules! listed_keys {
     };
 }
 
-/// The keys that only the frontmatter of a state has.
-pub(crate) const KEYS_OF_STATES: &[&str] = &[
-    "allowed_transitions",
-    "evaluator",
-    "worktree",
-    "snapshots",
-    "host",
-    "force_implicit",
-    "forks",
-    "join",
-    "timeout",
-    "on_timeout",
-    "on_failure",
-    "rest",
-];
+/// Makes types be read from the texts that their `parse` takes.
+macro_rules! read_from_text {
+    ($($name:ty),*) => {
+        $(impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let text = <String as serde::Deserialize>::deserialize(deserializer)?;
+                Self::parse(&text).map_err(serde::de::Error::custom)
+            }
+        })*
+    };
+}
 
 /// Returns the unknown keys of a YAML mapping that has its own keys besides the keys of turn options, each with its
 /// place. `elsewhere` is another place of the workflow, and the keys there.
 pub(crate) fn unknown_keys(
     root: &YamlValue,
     own: &[KeySpec],
-    elsewhere: Option<(&str, &[&str])>,
+    elsewhere: Option<(&str, &[KeySpec])>,
 ) -> Vec<Error> {
     let own_names = || own.iter().map(|key| key.name);
     let options = || KEYS.into_iter().filter(|key| !own_names().any(|known| known == *key));
@@ -77,7 +73,7 @@ pub(crate) fn unknown_keys(
         let is_prompt =
             name == "prompt" && entry.value.text().is_some_and(|text| text.text.contains(' '));
         let below = below.filter(|_| !is_prompt);
-        let other = elsewhere.filter(|(_, keys)| keys.contains(&name));
+        let other = elsewhere.filter(|(_, keys)| keys.iter().any(|key| key.name == name));
         let message = match (below, other) {
             (Some(below), _) => {
                 format!("`{name}` belongs below `{}:`; indent it there", below.name)

@@ -16,8 +16,9 @@ use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use super::source::WorkflowSource;
-use crate::keys::{KEYS_OF_STATES, unknown_keys};
+use crate::keys::unknown_keys;
 use crate::prompt::forking;
+use crate::prompt::frontmatter::RawFrontmatter;
 use crate::schema::shape;
 use crate::source::SourcePlace;
 use crate::turn_options::{OptionPlaces, WrittenOptions};
@@ -169,7 +170,7 @@ pub fn examine(text: &str) -> ExaminedManifest {
     let (Some(root), Some(raw)) = (root, raw) else {
         return ExaminedManifest { errors, ..ExaminedManifest::default() };
     };
-    let of_state = ("the frontmatter of a state", KEYS_OF_STATES);
+    let of_state = ("the frontmatter of a state", RawFrontmatter::KEYS);
     errors.add(unknown_keys(&root, RawManifest::KEYS, Some(of_state)));
     if let Some(output) = raw.output {
         let message = "an `output` is the form of one state's answer, which decides what follows there; put it into the frontmatter of that state";
@@ -368,7 +369,9 @@ pub(super) fn inputs(written: Vec<PlacedValue<RawFolderInput>>) -> Result<Vec<Fo
         written
     {
         check_name(&name, inputs.iter().map(|input| input.name.as_str()))?;
-        if let Some(required) = required.as_ref().filter(|one| one.value && default.is_some()) {
+        if let Some(required) =
+            required.as_ref().filter(|required| required.value && default.is_some())
+        {
             let message = "an input with a `default` is never missing; leave `required` out";
             return Err(Error::new(required.at, message));
         }

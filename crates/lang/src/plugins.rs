@@ -1,21 +1,16 @@
 //! Plug-ins, the user's `config.yaml`, and the supervision block: how each is written, and how it is read.
 
-use std::fmt;
-
 use raymond_model::settings::{PlugIn, is_name};
 use raymond_model::supervision::{FixedPoint, OnExhausted, RestartPolicy, SupervisionOverrides};
 use raymond_model::time::millis;
-use serde::de::value::{MapAccessDeserializer, SeqAccessDeserializer};
-use serde::de::{MapAccess, SeqAccess, Visitor};
-use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use super::hint::closest;
+use super::hint::instead_of;
 use super::schema::shape;
 use super::shell_words::{with_program, words};
 use super::yaml;
 use super::yaml::tree::YamlFileKind;
-use super::yaml::{Error, PlacedValue, YamlErrors, value};
+use super::yaml::{Error, NotText, PlacedValue, TextOr, YamlErrors, value};
 use crate::keys::unknown_keys;
 
 // Programs as plug-ins, as they stand in a workflow's manifest and on the command line.
@@ -34,13 +29,11 @@ use crate::keys::unknown_keys;
 //
 // A command that is one text is split into words by `shell_words`.
 
-/// A plug-in entry of the manifest.
-#[derive(Debug)]
-pub enum RawPlugIn {
-    /// Only a command.
-    Command(String),
-    /// A command and its options.
-    Terms(Box<RawPlugInTerms>),
+/// A plug-in entry of the manifest: only a command, or a command and its options.
+pub(super) type RawPlugIn = TextOr<Box<RawPlugInTerms>>;
+
+impl NotText for Box<RawPlugInTerms> {
+    const EXPECTED: &str = "a command, or a mapping such as { command: ./gate, required: true }";
 }
 
 listed_keys! {
@@ -79,10 +72,11 @@ fn command_shape() -> Value {
     json!({ "anyOf": [{ "type": "string", "minLength": 1 }, words] })
 }
 
-#[derive(Debug)]
-enum RawCommand {
-    Text(String),
-    List(Vec<String>),
+/// A command, as one text or as its words.
+type RawCommand = TextOr<Vec<String>>;
+
+impl NotText for Vec<String> {
+    const EXPECTED: &str = "a command, as one text or as a list of its words";
 }
 
 /// Reads the entries of a manifest.
@@ -94,10 +88,8 @@ pub(super) fn read(entries: Vec<PlacedValue<RawPlugIn>>) -> Result<Vec<PlugIn>, 
     for entry in entries {
         let place = entry.at;
         let (plugin, named) = match entry.value {
-            RawPlugIn::Command(text) => {
-                (command(&text).map_err(|why| Error::new(place, why))?, false)
-            }
-            RawPlugIn::Terms(options) => {
+            TextOr::Text(text) => (command(&text).map_err(|why| Error::new(place, why))?, false),
+            TextOr::Other(options) => {
                 let named = options.name.is_some();
                 (options.read()?, named)
             }
@@ -123,8 +115,8 @@ impl RawPlugInTerms {
     fn read(self) -> Result<PlugIn, Error> {
         let place = self.command.at;
         let words = match self.command.value {
-            RawCommand::Text(text) => words(&text),
-            RawCommand::List(words) => with_program(words),
+            TextOr::Text(text) => words(&text),
+            TextOr::Other(words) => with_program(words),
         };
         let mut plugin = PlugIn::new(words.map_err(|why| Error::new(place, why))?);
         plugin.name = value(self.name, name)?.unwrap_or(plugin.name);
@@ -147,52 +139,6 @@ fn name(text: &str) -> Result<String, String> {
         Ok(text.to_owned())
     } else {
         Err("a name has 1 to 64 bytes and no line breaks".to_owned())
-    }
-}
-
-impl<'de> Deserialize<'de> for RawPlugIn {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Entry;
-        impl<'de> Visitor<'de> for Entry {
-            type Value = RawPlugIn;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a command, or a mapping such as { command: ./gate, required: true }")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<RawPlugIn, E> {
-                Ok(RawPlugIn::Command(text.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<RawPlugIn, A::Error> {
-                RawPlugInTerms::deserialize(MapAccessDeserializer::new(map))
-                    .map(Box::new)
-                    .map(RawPlugIn::Terms)
-            }
-        }
-        deserializer.deserialize_any(Entry)
-    }
-}
-
-impl<'de> Deserialize<'de> for RawCommand {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Command;
-        impl<'de> Visitor<'de> for Command {
-            type Value = RawCommand;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a command, as one text or as a list of its words")
-            }
-
-            fn visit_str<E>(self, text: &str) -> Result<RawCommand, E> {
-                Ok(RawCommand::Text(text.to_owned()))
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<RawCommand, A::Error> {
-                Vec::deserialize(SeqAccessDeserializer::new(list)).map(RawCommand::List)
-            }
-        }
-        deserializer.deserialize_any(Command)
     }
 }
 
@@ -340,7 +286,7 @@ impl RawBackoff {
         read.backoff_jitter = value(self.jitter, |text| ratio(text, 0.0, 1.0))?;
         match (read.backoff_min_ms, read.backoff_max_ms, place) {
             (Some(min), Some(max), Some(place)) if max < min => {
-                Err(Error::new(place, "`max` is shorter than `min`".to_owned()))
+                Err(Error::new(place, "`max` is shorter than `min`"))
             }
             _ => Ok(()),
         }
@@ -380,12 +326,8 @@ pub fn by_name<T: Copy>(name: &str, all: &[(&'static str, T)]) -> Result<T, Stri
     if let Some((_, meant)) = all.iter().find(|(known, _)| *known == name) {
         return Ok(*meant);
     }
-    let names: Vec<&str> = all.iter().map(|(known, _)| *known).collect();
-    let hint = closest(name, names.iter().copied()).map_or_else(
-        || format!("use {}", names.join(", ")),
-        |meant| format!("did you mean {meant}?"),
-    );
-    Err(format!("unknown value `{name}`; {hint}"))
+    let instead = instead_of(name, all.iter().map(|(known, _)| *known), "use");
+    Err(format!("unknown value `{name}`; {instead}"))
 }
 
 fn ratio(text: &str, least: f64, most: f64) -> Result<FixedPoint, String> {
@@ -521,7 +463,7 @@ mod supervision_tests {
     #[test]
     fn invalid_supervision_is_error_with_location_and_hint() {
         let table = [
-            ("restart: transent\n", "1:10: unknown value `transent`; did you mean transient?"),
+            ("restart: transent\n", "1:10: unknown value `transent`; did you mean `transient`?"),
             (
                 "restart: often\n",
                 "1:10: unknown value `often`; use permanent, transient, temporary",

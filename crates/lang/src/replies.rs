@@ -11,18 +11,17 @@ use raymond_model::id::{AgentId, Folder, StateName};
 use raymond_model::money::Usd;
 use raymond_model::supervision::TurnTimeouts;
 use raymond_model::time::millis;
-use serde::de::{Deserializer, MapAccess, Visitor};
-use serde::{Deserialize, de};
+use serde::{Deserialize, Deserializer, de};
 use serde_json::{Value, json};
 
-use crate::hint::closest;
+use crate::hint::instead_of;
 use crate::manifest::dollars;
 use crate::schema::shape;
 use crate::source::SourcePlace;
 use crate::text_pattern::TextPattern;
 use crate::yaml;
 use crate::yaml::tree::YamlFileKind;
-use crate::yaml::{YamlContent, YamlErrors, YamlValue, tree};
+use crate::yaml::{NotText, TextOr, YamlContent, YamlErrors, YamlValue, tree};
 
 /// The file in the scope that holds them.
 pub const FILE: &str = "replies.yaml";
@@ -44,7 +43,7 @@ pub enum Error {
         error: yaml::Error,
     },
     /// The script has no reply for this turn.
-    #[error("{path}: {}", exhausted(.state, (*.listed, *.matching), *.wanted))]
+    #[error("{path}: {}", exhausted(.state, *.listed, *.matching, *.wanted))]
     Exhausted {
         /// The file.
         path: String,
@@ -59,7 +58,7 @@ pub enum Error {
     },
 }
 
-fn exhausted(state: &str, (listed, matching): (usize, usize), wanted: usize) -> String {
+fn exhausted(state: &str, listed: usize, matching: usize, wanted: usize) -> String {
     match listed {
         _ if matching > 0 => format!(
             "{state}: none of its replies fits this prompt and agent and is left; add one without `match`, or `repeat: true` to one"
@@ -120,7 +119,7 @@ impl ScriptedReplies {
             }
             let listed = match &entry.value.value {
                 YamlContent::List(list) => {
-                    list.iter().filter_map(|one| reply(one, errors)).collect()
+                    list.iter().filter_map(|item| reply(item, errors)).collect()
                 }
                 // A reply alone is a list of one.
                 YamlContent::Text(_) | YamlContent::Map(_) => {
@@ -136,8 +135,8 @@ impl ScriptedReplies {
     /// Returns whether a reply of a key that fits any prompt and agent has `repeat` before the last of them.
     pub fn repeats_early(&self, key: &str) -> bool {
         let listed = self.0.get(key).into_iter().flatten();
-        let is_plain = |one: &&ScriptedReply| one.agent.is_none() && one.pattern.is_none();
-        let plain: Vec<bool> = listed.filter(is_plain).map(|one| one.repeat).collect();
+        let is_plain = |reply: &&ScriptedReply| reply.agent.is_none() && reply.pattern.is_none();
+        let plain: Vec<bool> = listed.filter(is_plain).map(|reply| reply.repeat).collect();
         plain.split_last().is_some_and(|(_, before)| before.contains(&true))
     }
 
@@ -169,13 +168,13 @@ impl ScriptedReplies {
     ) -> Result<(usize, &ScriptedReply), Error> {
         let ReplyRequest { key, agent, visit, prompt, taken } = request;
         let listed = self.listed(key);
-        let is_own = |reply: &ScriptedReply| reply.agent.as_ref().is_none_or(|own| own == *agent);
-        let own = || listed.iter().enumerate().filter(|(_, reply)| is_own(reply));
-        let matching = own().find(|(place, reply)| {
+        let serves = |reply: &ScriptedReply| reply.agent.as_ref().is_none_or(|only| only == *agent);
+        let for_agent = || listed.iter().enumerate().filter(|(_, reply)| serves(reply));
+        let matching = for_agent().find(|(place, reply)| {
             let is_left = reply.repeat || !taken.is_some_and(|taken| taken.contains(place));
             reply.pattern.as_ref().is_some_and(|pattern| is_left && pattern.is_in(prompt))
         });
-        let in_order: Vec<_> = own().filter(|(_, reply)| reply.pattern.is_none()).collect();
+        let in_order: Vec<_> = for_agent().filter(|(_, reply)| reply.pattern.is_none()).collect();
         let is_plain = |place: &&usize| in_order.iter().any(|(plain, _)| plain == *place);
         let position = match taken {
             Some(taken) => taken.iter().filter(is_plain).count(),
@@ -315,26 +314,15 @@ impl FilePath {
     }
 }
 
-impl<'de> Deserialize<'de> for FilePath {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(de::Error::custom)
-    }
-}
-
 /// The kind of a failure, as it is written.
 struct WrittenFault(FaultKind);
 
-impl<'de> Deserialize<'de> for WrittenFault {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        let known: Vec<String> = FaultKind::ALL.iter().map(ToString::to_string).collect();
-        let place = known.iter().position(|name| *name == text);
-        place.map(|place| Self(FaultKind::ALL[place])).ok_or_else(|| {
-            let meant = closest(&text, known.iter().map(String::as_str));
-            let hint = meant.map(|name| format!("did you mean `{name}`?"));
-            let all = || format!("write one of {}", known.join(", "));
-            de::Error::custom(format!("`{text}` is not a failure; {}", hint.unwrap_or_else(all)))
+impl WrittenFault {
+    fn parse(text: &str) -> Result<Self, String> {
+        let named = FaultKind::ALL.iter().find(|kind| <&str>::from(*kind) == text);
+        named.map(|kind| Self(*kind)).ok_or_else(|| {
+            let known = FaultKind::ALL.iter().map(Into::into);
+            format!("`{text}` is not a failure; {}", instead_of(text, known, "write one of"))
         })
     }
 }
@@ -342,9 +330,9 @@ impl<'de> Deserialize<'de> for WrittenFault {
 /// A time, as it is written.
 struct WrittenTime(u64);
 
-impl<'de> Deserialize<'de> for WrittenTime {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        millis(&String::deserialize(deserializer)?).map(Self).map_err(de::Error::custom)
+impl WrittenTime {
+    fn parse(text: &str) -> Result<Self, String> {
+        millis(text).map(Self)
     }
 }
 
@@ -352,11 +340,13 @@ impl<'de> Deserialize<'de> for WrittenTime {
 #[derive(Default)]
 struct WrittenCost(Usd);
 
-impl<'de> Deserialize<'de> for WrittenCost {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        dollars(&String::deserialize(deserializer)?).map(Self).map_err(de::Error::custom)
+impl WrittenCost {
+    fn parse(text: &str) -> Result<Self, String> {
+        dollars(text).map(Self)
     }
 }
+
+read_from_text!(FilePath, WrittenFault, WrittenTime, WrittenCost);
 
 listed_keys! {
     #[serde(deny_unknown_fields)]
@@ -389,8 +379,7 @@ listed_keys! {
 }
 
 fn fault_shape() -> Value {
-    let known: Vec<String> = FaultKind::ALL.iter().map(ToString::to_string).collect();
-    shape::one_of(known.iter().map(String::as_str))
+    shape::variants(FaultKind::ALL)
 }
 
 /// Returns a reply as JSON Schema.
@@ -432,31 +421,16 @@ impl DetailedReply {
     }
 }
 
-impl<'de> Deserialize<'de> for ScriptedReply {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(ReplyVisitor)
-    }
+impl NotText for DetailedReply {
+    const EXPECTED: &str = "a reply: a text, or a mapping with `reply` or `fail` and optionally `cost`, `delay`, `repeat`, `match`, `agent`, `files`, `delete`";
 }
 
-/// A visitor instead of an untagged enum, so that a mistake keeps its own message and place.
-struct ReplyVisitor;
-
-impl<'de> Visitor<'de> for ReplyVisitor {
-    type Value = ScriptedReply;
-
-    fn expecting(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(
-            "a reply: a text, or a mapping with `reply` or `fail` and optionally `cost`, `delay`, `repeat`, `match`, `agent`, `files`, `delete`",
-        )
-    }
-
-    fn visit_str<E: de::Error>(self, text: &str) -> Result<ScriptedReply, E> {
-        Ok(ScriptedReply { text: text.to_owned(), ..ScriptedReply::default() })
-    }
-
-    fn visit_map<M: MapAccess<'de>>(self, map: M) -> Result<ScriptedReply, M::Error> {
-        let detailed = DetailedReply::deserialize(de::value::MapAccessDeserializer::new(map))?;
-        detailed.checked().map_err(de::Error::custom)
+impl<'de> Deserialize<'de> for ScriptedReply {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match TextOr::<DetailedReply>::deserialize(deserializer)? {
+            TextOr::Text(text) => Ok(Self { text, ..Self::default() }),
+            TextOr::Other(detailed) => detailed.checked().map_err(de::Error::custom),
+        }
     }
 }
 

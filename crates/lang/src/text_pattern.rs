@@ -3,7 +3,6 @@
 use std::fmt;
 
 use regex::Regex;
-use serde::{Deserialize, Deserializer, de};
 
 /// A text, or a regular expression that is written as `/…/`.
 #[derive(Debug, Clone)]
@@ -66,12 +65,7 @@ impl fmt::Display for TextPattern {
     }
 }
 
-impl<'de> Deserialize<'de> for TextPattern {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(de::Error::custom)
-    }
-}
+read_from_text!(TextPattern);
 
 #[cfg(test)]
 mod tests {

@@ -23,7 +23,7 @@ use raymond_model::turn_options::{
 use serde_json::{Value, json};
 use strum::VariantArray;
 
-use crate::hint::{closest, is_slip};
+use crate::hint::{closest, instead_of, is_slip};
 use crate::manifest;
 use crate::schema::shape;
 use crate::source::SourcePlace;
@@ -351,13 +351,8 @@ fn by_name<T: Copy>(key: &str, name: &str, names: &[(&str, T)]) -> Result<T, Str
     if let Some((_, value)) = names.iter().find(|(known, _)| *known == name) {
         return Ok(*value);
     }
-    let known = || names.iter().map(|(known, _)| *known);
-    let meant = closest(name, known()).map(|meant| format!("did you mean `{meant}`?"));
-    let meant = meant.unwrap_or_else(|| {
-        let all: Vec<&str> = known().collect();
-        format!("use {}", all.join(", "))
-    });
-    Err(format!("unknown value `{name}` of `{key}`; {meant}"))
+    let instead = instead_of(name, names.iter().map(|(known, _)| *known), "use");
+    Err(format!("unknown value `{name}` of `{key}`; {instead}"))
 }
 
 fn named<T: Copy>(key: &str, node: &YamlValue, names: &[(&str, T)]) -> Result<T, Error> {

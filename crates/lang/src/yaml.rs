@@ -9,8 +9,8 @@ use granit_parser::ScalarStyle;
 use serde::Deserialize;
 use serde_json::{Map, Number, Value};
 
-pub use self::deserialize::PlacedValue;
 use self::deserialize::YamlDeserializer;
+pub use self::deserialize::{NotText, PlacedValue, TextOr};
 use self::tree::{YamlFault, YamlFileKind};
 use super::source::SourcePlace;
 

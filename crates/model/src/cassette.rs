@@ -4,7 +4,7 @@
 //! [`RecordedTurn`] a line, in the order in which the turns ended.
 
 use serde::{Deserialize, Serialize};
-use strum::{Display, VariantArray};
+use strum::{IntoStaticStr, VariantArray};
 
 use super::id::{AgentId, Folder, StateName};
 use super::money::Usd;
@@ -306,7 +306,7 @@ pub fn place(folder: Option<&Folder>, state: &StateName) -> String {
 // The failures that a scripted reply can stand for, as a real turn would report them.
 
 /// A kind of failure of a turn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum FaultKind {
     /// The process is killed before it answers.

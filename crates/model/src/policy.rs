@@ -156,11 +156,7 @@ impl AcceptedTransition {
 impl TransitionPolicy {
     /// Returns a policy that allows only a result.
     pub fn result() -> Self {
-        let result = Transition::Result {
-            payload: String::new(),
-            variables: Variables::new(),
-            structured: false,
-        };
+        let result = AcceptedTransition::plain_result("").transition;
         Self { allowed: vec![result], ..Self::default() }
     }
 
@@ -195,10 +191,7 @@ impl TransitionPolicy {
         &self,
         tags: &[Result<Transition, InvalidTransition>],
     ) -> Result<AcceptedTransition, ProtocolViolation> {
-        let mut forks = Vec::with_capacity(tags.len());
-        for tag in tags {
-            forks.push(tag.clone()?);
-        }
+        let forks: Vec<Transition> = tags.iter().cloned().collect::<Result<_, _>>()?;
         let Some(transition) = Transition::together(&forks) else {
             let tags = forks.iter().map(ToString::to_string).collect();
             return Err(ProtocolViolation::NotTogether { tags });
@@ -233,14 +226,9 @@ impl TransitionPolicy {
             });
         }
         let Some(asked) = reading.tags.into_iter().next() else {
-            return self
-                .implied()
-                .map(|transition| AcceptedTransition {
-                    transition,
-                    implicit: true,
-                    overruled: None,
-                })
-                .ok_or(ProtocolViolation::NoTag { near_misses: reading.near_misses });
+            let no_tag = ProtocolViolation::NoTag { near_misses: reading.near_misses };
+            let transition = self.implied().ok_or(no_tag)?;
+            return Ok(AcceptedTransition { transition, implicit: true, overruled: None });
         };
         let transition = asked?;
         if self.allows(&transition) {
@@ -255,7 +243,7 @@ impl TransitionPolicy {
         match asked {
             Transition::Result { payload, .. } if self.allowed.iter().any(has_fixed_text) => {
                 let text = payload.trim();
-                format!("<result>{}</result>", &text[..text.floor_char_boundary(MAX_TOLD_TEXT)])
+                format!("<result>{}</result>", &text[..text.floor_char_boundary(MAX_SHOWN_BYTES)])
             }
             _ => asked.in_short(),
         }
@@ -274,7 +262,7 @@ impl TransitionPolicy {
 }
 
 /// The longest text of a refused result that error messages show, in bytes.
-const MAX_TOLD_TEXT: usize = 100;
+const MAX_SHOWN_BYTES: usize = 100;
 
 /// Returns whether an entry is a result with a fixed text.
 fn has_fixed_text(entry: &Transition) -> bool {

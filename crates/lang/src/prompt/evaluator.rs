@@ -33,7 +33,7 @@ use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
-use crate::hint::{closest, is_slip};
+use crate::hint::{instead_of, is_slip};
 use crate::manifest;
 use crate::schema::shape;
 use crate::source::SourcePlace;
@@ -183,7 +183,8 @@ pub fn judged_by_pattern(
     accepted: AcceptedTransition,
     reply: &str,
     pattern: &str,
-    (found, missing): (Option<&Transition>, Option<&Transition>),
+    found: Option<&Transition>,
+    missing: Option<&Transition>,
 ) -> AcceptedTransition {
     let is_found = compile(pattern).is_ok_and(|regex| regex.is_match(reply));
     let (instead, reason) = if is_found {
@@ -398,10 +399,9 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
         return Err(Error::new(place, message));
     };
     let Some(tag) = TagName::from_name(&name.value) else {
-        let hint = closest(&name.value, TagName::ALL.iter().map(|tag| tag.name()))
-            .map(|tag| format!("; did you mean `{tag}`?"));
-        let hint = hint.unwrap_or_else(|| format!("; use one of {}", tag_names()));
-        return Err(Error::new(name.at, format!("unknown tag `{}`{hint}", name.value)));
+        let instead =
+            instead_of(&name.value, TagName::ALL.iter().map(|tag| tag.name()), "use one of");
+        return Err(Error::new(name.at, format!("unknown tag `{}`; {instead}", name.value)));
     };
     let target = attributes.remove("target");
     let question = if tag == TagName::Ask { attributes.remove("question") } else { None };
@@ -474,26 +474,22 @@ pub(super) fn shape() -> Value {
         }
         json!({ "if": { "properties": { "tag": { "const": tag.name() } } }, "then": then })
     };
-    let described = |doc: &str, mut shape: Value| {
-        shape["description"] = doc.into();
-        shape
-    };
     let when =
         "The values of the answer's fields for which the transition is taken; only with `output`.";
     json!({
         "type": "object",
         "properties": {
-            "tag": described(
+            "tag": shape::described(
                 "The tag.",
                 shape::one_of(
                     TagName::ALL.iter().map(|tag| tag.name()).chain(TagName::OF_WORKFLOWS),
                 ),
             ),
-            "target": described("The file that the tag leads to.", shape::text()),
-            "return": described("The state that the result returns to.", shape::text()),
-            "next": described("The state that follows.", shape::text()),
-            "payload": described("The text of a result, if it is fixed.", shape::text()),
-            "keep": described("What a reset keeps: the pending returns.", shape::one_of(["stack"])),
+            "target": shape::described("The file that the tag leads to.", shape::text()),
+            "return": shape::described("The state that the result returns to.", shape::text()),
+            "next": shape::described("The state that follows.", shape::text()),
+            "payload": shape::described("The text of a result, if it is fixed.", shape::text()),
+            "keep": shape::described("What a reset keeps: the pending returns.", shape::one_of(["stack"])),
             "when": { "type": ["object", "string", "number", "boolean"], "description": when },
         },
         "required": ["tag"],

@@ -175,8 +175,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     let Some(mut raw) = yaml::examine_tree::<RawFrontmatter>(&root, errors) else {
         return examined;
     };
-    let of_manifest: Vec<&str> = manifest::RawManifest::KEYS.iter().map(|key| key.name).collect();
-    let elsewhere = ("raymond.yaml", &*of_manifest);
+    let elsewhere = ("raymond.yaml", manifest::RawManifest::KEYS);
     errors.add(unknown_keys(&root, RawFrontmatter::KEYS, Some(elsewhere)));
     let mut whens = Vec::new();
     if let Some(entries) = raw.allowed_transitions.take() {

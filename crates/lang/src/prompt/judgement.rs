@@ -155,9 +155,14 @@ impl ReplyRules {
         match &self.evaluator {
             None => TurnJudgement::Accepted(accepted),
             Some(Evaluator::Pattern { pattern, found, missing }) => {
-                let instead = (found.as_deref(), missing.as_deref());
-                let judged = evaluator::judged_by_pattern(accepted, &reply.text, pattern, instead);
-                TurnJudgement::Accepted(judged)
+                let (found, missing) = (found.as_deref(), missing.as_deref());
+                TurnJudgement::Accepted(evaluator::judged_by_pattern(
+                    accepted,
+                    &reply.text,
+                    pattern,
+                    found,
+                    missing,
+                ))
             }
             // The person who gave the reply has decided.
             Some(Evaluator::Prompt { .. }) if reply.is_given => TurnJudgement::Accepted(accepted),

@@ -5,7 +5,7 @@ use raymond_model::policy::{ProtocolViolation, TransitionPolicy};
 use raymond_model::transition::{Transition, Variables};
 
 use crate::manifest;
-use crate::manifest::{Manifest, PeerManifest};
+use crate::manifest::{FolderInput, Manifest, PeerManifest};
 use crate::source::WorkflowSource;
 
 /// Returns the manifest of a folder; the default one if it has none.
@@ -61,6 +61,12 @@ pub(super) fn fill_inputs(
     }
 }
 
+/// Returns the inputs that a folder declares, as far as it can be read.
+fn inputs_of(path: &ScopePath, source: &dyn WorkflowSource) -> Vec<FolderInput> {
+    let manifest = source.scope(path).ok().and_then(|there| manifest_of(&*there).ok());
+    manifest.map(|manifest| manifest.inputs).unwrap_or_default()
+}
+
 /// An input that a transition leaves out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LackingInput {
@@ -74,8 +80,7 @@ fn missing_input(transition: &mut Transition, source: &dyn WorkflowSource) -> Op
     let mut missing = None;
     transition.change_given(|scope, variables, has_list| {
         let Some(path) = scope else { return };
-        let inputs = source.scope(path).ok().and_then(|there| manifest_of(&*there).ok());
-        for input in inputs.into_iter().flat_map(|manifest| manifest.inputs) {
+        for input in inputs_of(path, source) {
             if variables.contains_key(&input.name) {
                 continue;
             }
@@ -109,9 +114,8 @@ pub fn lacking_input(transition: &Transition, source: &dyn WorkflowSource) -> Op
 pub fn with_required_inputs(transition: &Transition, source: &dyn WorkflowSource) -> Transition {
     let mut shown = transition.clone();
     shown.change_given(|scope, variables, has_list| {
-        let there = scope.filter(|_| !has_list).and_then(|path| source.scope(path).ok());
-        let inputs = there.and_then(|there| manifest_of(&*there).ok());
-        for input in inputs.into_iter().flat_map(|manifest| manifest.inputs) {
+        let Some(path) = scope.filter(|_| !has_list) else { return };
+        for input in inputs_of(path, source) {
             let is_lacking = input.default.is_none() && !variables.contains_key(&input.name);
             if input.is_required && is_lacking {
                 variables.insert(input.name.clone(), format!("your {}", input.name));

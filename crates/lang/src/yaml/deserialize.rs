@@ -5,7 +5,7 @@
 use std::marker::PhantomData;
 use std::{fmt, slice};
 
-use serde::de::value::BorrowedStrDeserializer;
+use serde::de::value::{BorrowedStrDeserializer, MapAccessDeserializer, SeqAccessDeserializer};
 use serde::de::{
     self, DeserializeSeed, Deserializer, Error, Expected, IntoDeserializer, MapAccess, SeqAccess,
     Unexpected, Visitor,
@@ -298,5 +298,47 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for PlacedVisitor<T> {
         let column = parts.next_element()?.ok_or_else(absent)?;
         let value = parts.next_element()?.ok_or_else(absent)?;
         Ok(PlacedValue { value, at: SourcePlace { line, column } })
+    }
+}
+
+/// A text, or a value of another form.
+#[derive(Debug)]
+pub enum TextOr<T> {
+    Text(String),
+    Other(T),
+}
+
+/// The other form of a value that may be a text.
+pub trait NotText {
+    /// Both forms, for the message that a value is neither.
+    const EXPECTED: &str;
+}
+
+impl<'de, T: NotText + Deserialize<'de>> Deserialize<'de> for TextOr<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TextOrVisitor(PhantomData))
+    }
+}
+
+/// A visitor instead of an untagged enum, so that a mistake keeps its own message and place.
+struct TextOrVisitor<T>(PhantomData<T>);
+
+impl<'de, T: NotText + Deserialize<'de>> Visitor<'de> for TextOrVisitor<T> {
+    type Value = TextOr<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(T::EXPECTED)
+    }
+
+    fn visit_str<E>(self, text: &str) -> Result<TextOr<T>, E> {
+        Ok(TextOr::Text(text.to_owned()))
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<TextOr<T>, A::Error> {
+        T::deserialize(SeqAccessDeserializer::new(list)).map(TextOr::Other)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TextOr<T>, A::Error> {
+        T::deserialize(MapAccessDeserializer::new(map)).map(TextOr::Other)
     }
 }

@@ -71,7 +71,7 @@ fn invalid_evaluator_is_error_with_location_and_hint() {
 fn pattern_evaluator_overrides_on_match_or_on_no_match() {
     let (yes, no) = (goto("YES.md"), goto("NO.md"));
     let judged = |reply: &str, found, missing| {
-        judged_by_pattern(asked(goto("A.md")), reply, "(?i)fail", (found, missing)).transition
+        judged_by_pattern(asked(goto("A.md")), reply, "(?i)fail", found, missing).transition
     };
     assert_eq!(judged("it FAILED", Some(&yes), Some(&no)), yes);
     assert_eq!(judged("it works", Some(&yes), Some(&no)), no);
@@ -82,9 +82,9 @@ fn pattern_evaluator_overrides_on_match_or_on_no_match() {
         structured: false,
     };
     let end = result("");
-    let kept = judged_by_pattern(asked(result("all of it")), "fail", "fail", (Some(&end), None));
+    let kept = judged_by_pattern(asked(result("all of it")), "fail", "fail", Some(&end), None);
     assert_eq!((kept.transition, kept.overruled), (result("all of it"), None));
-    let same = judged_by_pattern(asked(yes.clone()), "fail", "fail", (Some(&yes), None));
+    let same = judged_by_pattern(asked(yes.clone()), "fail", "fail", Some(&yes), None);
     assert_eq!(same.overruled, None, "what was asked for anyway is not overruled");
 }
 

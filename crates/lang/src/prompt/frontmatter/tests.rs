@@ -159,14 +159,6 @@ fn all_mistakes_are_found_whatever_their_kind() {
 }
 
 #[test]
-fn keys_of_states_are_those_that_no_manifest_has() {
-    let of_manifest: Vec<&str> = manifest::RawManifest::KEYS.iter().map(|key| key.name).collect();
-    let own = RawFrontmatter::KEYS.iter().map(|key| key.name);
-    let only: Vec<&str> = own.filter(|name| !of_manifest.contains(name)).collect();
-    assert_eq!(only, crate::keys::KEYS_OF_STATES);
-}
-
-#[test]
 fn misplaced_key_is_told_its_place() {
     for (yaml, expected) in [
         ("supervision:\nmax_restarts: 3\n", "2:1: `max_restarts` belongs below `supervision:`"),

@@ -402,14 +402,14 @@ pub(super) fn read(dir: &Path) -> Result<(CassetteFiles, Cassette), Error> {
         path,
     })?;
     let cassette = Cassette::parse(&files.header, &files.turns)
-        .map_err(|error| Error::Cassette { path: dir.to_owned(), why: error.to_string() })?;
+        .map_err(|why| Error::Cassette { path: dir.to_owned(), why })?;
     Ok((files, cassette))
 }
 
 /// Returns the part of a cassette up to a record.
 fn part_of(dir: &Path, cassette: Cassette, until: u64) -> Result<Cassette, Error> {
     let part = cassette.until(until);
-    part.map_err(|error| Error::Cassette { path: dir.to_owned(), why: error.to_string() })
+    part.map_err(|why| Error::Cassette { path: dir.to_owned(), why })
 }
 
 /// Returns the runner that answers the first part of a run from its cassette, and the rest by another runner.

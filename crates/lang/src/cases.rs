@@ -12,13 +12,13 @@ pub use self::compare::{CaseMismatch, PathDifference, mismatches};
 pub use self::expectation::{Expectation, PathOrder, PlacedExpectation, TextRule};
 pub(crate) use self::keys::file_shape;
 pub use self::keys::{CasePermission, ExpectedStatus};
-use crate::cases::expectation::{FieldReader, below_the_case, items};
+use crate::cases::expectation::{below_the_case, items};
 use crate::cases::keys::{CASE, FACT, SETTINGS};
 use crate::keys::KeySpec;
 use crate::replies::{FilePath, ScriptedReplies};
 use crate::source::SourcePlace;
 use crate::yaml::tree::YamlFileKind;
-use crate::yaml::{Error, YamlContent, YamlEntry, YamlValue, parse};
+use crate::yaml::{Error, YamlContent, YamlEntry, YamlErrors, YamlValue, parse};
 
 mod compare;
 mod expectation;
@@ -94,11 +94,11 @@ pub struct CaseCassette {
 /// # Errors
 /// All mistakes, in the order of their places.
 pub fn read(stem: &str, text: &str) -> Result<Vec<TestCase>, Vec<Error>> {
-    let mut fields = FieldReader::default();
+    let mut fields = YamlErrors::default();
     let mut cases = Vec::new();
-    match parse(YamlFileKind::CASES, text, &mut fields.errors).filter(|root| !root.is_null()) {
+    match parse(YamlFileKind::CASES, text, &mut fields).filter(|root| !root.is_null()) {
         Some(root) => of_root(stem, &root, &mut fields, &mut cases),
-        None if fields.errors.is_empty() => {
+        None if fields.is_empty() => {
             fields.wrong(
                 SourcePlace::START,
                 "this file has no case; write what it expects: `expect:`",
@@ -109,22 +109,19 @@ pub fn read(stem: &str, text: &str) -> Result<Vec<TestCase>, Vec<Error>> {
     let mut names: Vec<&str> = Vec::new();
     for TestCase { name, at, .. } in &cases {
         if names.contains(&name.as_str()) {
-            fields.errors.add([Error::new(
-                *at,
-                format!("a second case has the name `{name}`; give each its own"),
-            )]);
+            fields.wrong(*at, format!("a second case has the name `{name}`; give each its own"));
         }
         names.push(name);
     }
-    if fields.errors.is_empty() {
+    if fields.is_empty() {
         return Ok(cases);
     }
-    let mut errors = fields.errors.all().to_vec();
+    let mut errors = fields.all().to_vec();
     errors.sort_by_key(|error| error.at);
     Err(errors)
 }
 
-fn of_root(stem: &str, root: &YamlValue, fields: &mut FieldReader, cases: &mut Vec<TestCase>) {
+fn of_root(stem: &str, root: &YamlValue, fields: &mut YamlErrors, cases: &mut Vec<TestCase>) {
     const LIST: KeySpec =
         KeySpec { name: "cases", doc: "Several cases.", shape: || Value::Bool(true) };
     let listed = match &root.value {
@@ -151,7 +148,7 @@ fn of_root(stem: &str, root: &YamlValue, fields: &mut FieldReader, cases: &mut V
     }
 }
 
-fn case(name: &str, value: &YamlValue, fields: &mut FieldReader) -> TestCase {
+fn case(name: &str, value: &YamlValue, fields: &mut YamlErrors) -> TestCase {
     let mut case = TestCase {
         name: name.to_owned(),
         at: value.at,
@@ -223,7 +220,7 @@ struct WrittenAnswers {
 
 impl WrittenAnswers {
     /// Returns the one source of the answers. Keys that contradict each other are mistakes.
-    fn chosen(self, fields: &mut FieldReader) -> CaseReplies {
+    fn chosen(self, fields: &mut YamlErrors) -> CaseReplies {
         let Some((key_at, at, dir)) = self.cassette else {
             if let Some((at, _)) = self.strict {
                 fields.wrong(
@@ -244,7 +241,7 @@ impl WrittenAnswers {
     }
 }
 
-fn texts(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
+fn texts(value: &YamlValue, fields: &mut YamlErrors) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for entry in fields.entries(value, Err("NAME")) {
         texts.extend(fields.text(&entry.value).map(|text| (entry.key.to_string(), text)));
@@ -252,7 +249,7 @@ fn texts(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
     texts
 }
 
-fn lists(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
+fn lists(value: &YamlValue, fields: &mut YamlErrors) -> Vec<(String, String)> {
     let mut texts = Vec::new();
     for entry in fields.entries(value, Err("NAME")) {
         for item in items(&entry.value) {
@@ -262,17 +259,17 @@ fn lists(value: &YamlValue, fields: &mut FieldReader) -> Vec<(String, String)> {
     texts
 }
 
-fn files(value: &YamlValue, fields: &mut FieldReader) -> Vec<(FilePath, String)> {
+fn files(value: &YamlValue, fields: &mut YamlErrors) -> Vec<(FilePath, String)> {
     let mut files = Vec::new();
     for entry in fields.entries(value, Err("notes.txt")) {
-        let path = fields.keep(entry.at, FilePath::parse(&entry.key));
+        let path = fields.keep_at(entry.at, FilePath::parse(&entry.key));
         let text = fields.text(&entry.value);
         files.extend(path.zip(text));
     }
     files
 }
 
-fn facts(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseFact> {
+fn facts(value: &YamlValue, fields: &mut YamlErrors) -> Vec<CaseFact> {
     let mut facts = Vec::new();
     for entry in fields.entries(value, Err("LABEL")) {
         let label = entry.key.to_string();
@@ -295,18 +292,18 @@ fn facts(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseFact> {
     facts
 }
 
-fn replies(value: &YamlValue, fields: &mut FieldReader) -> CaseReplies {
+fn replies(value: &YamlValue, fields: &mut YamlErrors) -> CaseReplies {
     let YamlContent::Map(entries) = &value.value else {
         let file = fields.read(value, below_the_case);
         return file.map_or(CaseReplies::Workflow, |file| CaseReplies::File(value.at, file));
     };
-    ScriptedReplies::of_tree(value, &mut fields.errors);
+    ScriptedReplies::of_tree(value, fields);
     let list = |entry: &YamlEntry| (entry.at, entry.key.to_string(), entry.value.written_json());
     let keys = entries.iter().map(list);
     CaseReplies::Keys(keys.collect())
 }
 
-fn settings(value: &YamlValue, fields: &mut FieldReader) -> Vec<CaseSetting> {
+fn settings(value: &YamlValue, fields: &mut YamlErrors) -> Vec<CaseSetting> {
     let known: Vec<KeySpec> = SETTINGS
         .iter()
         .map(|(name, _)| KeySpec { name, doc: "", shape: || Value::Bool(true) })

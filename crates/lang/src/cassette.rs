@@ -27,55 +27,9 @@ use super::scrub::is_scrubbed_form_of;
 use crate::diagnostic::line_difference;
 use crate::source::checksum;
 
-/// The reasons why a cassette cannot be replayed.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum CassetteError {
-    /// It is of a later version.
-    #[error(
-        "{HEADER_FILE} has format {found}, and this raymond reads up to {CASSETTE_FORMAT}; use the raymond that recorded it, or a newer one"
-    )]
-    Newer {
-        /// The format.
-        found: u64,
-    },
-    /// The header cannot be read.
-    #[error("{HEADER_FILE} is damaged: {why}; record the run again")]
-    Header {
-        /// The mistake.
-        why: String,
-    },
-    /// A line cannot be read.
-    #[error("{TURNS_FILE}:{line} is damaged: {why}; record the run again")]
-    Line {
-        /// The number of the line, from 1.
-        line: usize,
-        /// The mistake.
-        why: String,
-    },
-    /// The part that is to be replayed does not end in the recording.
-    #[error(
-        "it was recorded up to record {last}, and has no record {until}; name one from 1 to {last}"
-    )]
-    TooShort {
-        /// The record that was named.
-        until: u64,
-        /// The last record.
-        last: u64,
-    },
-    /// The records of its turns are not known.
-    #[error("an older raymond recorded it, without the records of its turns; record the run again")]
-    NoRecords,
-    /// There are too few or too many turns.
-    #[error(
-        "{TURNS_FILE} has {found} turns, and {HEADER_FILE} expects {expected}; record the run again"
-    )]
-    Count {
-        /// The number of turns.
-        found: u64,
-        /// The number in the header.
-        expected: u64,
-    },
-}
+/// The mistake of a cassette that an older raymond recorded.
+const NO_RECORDS: &str =
+    "an older raymond recorded it, without the records of its turns; record the run again";
 
 /// A cassette.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -144,21 +98,24 @@ impl Cassette {
     /// Reads the two files.
     ///
     /// # Errors
-    /// [`CassetteError`].
-    pub fn parse(header: &[u8], turns: &[u8]) -> Result<Self, CassetteError> {
+    /// The reason why it cannot be replayed.
+    pub fn parse(header: &[u8], turns: &[u8]) -> Result<Self, String> {
         let header = parse_header(header)?;
         let mut recorded = Vec::new();
         for (line, text) in turns.split(|&byte| byte == b'\n').enumerate() {
             if text.trim_ascii().is_empty() {
                 continue;
             }
-            let turn: RecordedTurn = serde_json::from_slice(text)
-                .map_err(|error| CassetteError::Line { line: line + 1, why: error.to_string() })?;
+            let turn: RecordedTurn = serde_json::from_slice(text).map_err(|why| {
+                format!("{TURNS_FILE}:{} is damaged: {why}; record the run again", line + 1)
+            })?;
             recorded.push(turn);
         }
-        let found = recorded.len() as u64;
-        if found != header.turns {
-            return Err(CassetteError::Count { found, expected: header.turns });
+        let (found, expected) = (recorded.len() as u64, header.turns);
+        if found != expected {
+            return Err(format!(
+                "{TURNS_FILE} has {found} turns, and {HEADER_FILE} expects {expected}; record the run again"
+            ));
         }
         Ok(Self::of(header, recorded))
     }
@@ -171,14 +128,16 @@ impl Cassette {
     /// Returns the part of the cassette up to a record. Each of its turns answers only the turn in its own place.
     ///
     /// # Errors
-    /// [`CassetteError`] if there is no such record, or it is not known of which each turn is.
-    pub fn until(mut self, until: u64) -> Result<Self, CassetteError> {
-        let last = self.header.records.ok_or(CassetteError::NoRecords)?;
+    /// The reason, if there is no such record, or it is not known of which each turn is.
+    pub fn until(mut self, until: u64) -> Result<Self, String> {
+        let last = self.header.records.ok_or(NO_RECORDS)?;
         if until > last || until == 0 {
-            return Err(CassetteError::TooShort { until, last });
+            return Err(format!(
+                "it was recorded up to record {last}, and has no record {until}; name one from 1 to {last}"
+            ));
         }
         if self.turns.iter().any(|turn| turn.recorded.record.is_none()) {
-            return Err(CassetteError::NoRecords);
+            return Err(NO_RECORDS.to_owned());
         }
         self.turns.retain(|turn| turn.recorded.record.is_some_and(|record| record <= until));
         self.places = by_place(&self.turns);
@@ -199,18 +158,18 @@ impl Cassette {
     /// Returns the index of the turn in a place: of the same agent in the same state, in the same step and turn, else
     /// as often as the agent has been there.
     pub fn recorded_at(&self, id: &TurnId, place: &str, visit: u32) -> Option<usize> {
-        let own = || {
+        let of_agent = || {
             let in_place = self.places.get(place).into_iter().flatten().copied();
             in_place.filter(|&index| self.turns[index].recorded.agent == id.agent)
         };
         let visited = |index: &usize| self.turns[*index].visit == visit;
-        let due = own().find(|&index| self.turns[index].is_at(id)).filter(visited);
+        let same_turn = of_agent().find(|&index| self.turns[index].is_at(id)).filter(visited);
         // The turn that follows a failed one has the same visit: a failure is replayed once, at its own number.
         let may_answer = |&index: &usize| {
             let turn = &self.turns[index];
             turn.is_answered() || turn.number == id.turn
         };
-        due.or_else(|| own().filter(visited).find(may_answer))
+        same_turn.or_else(|| of_agent().filter(visited).find(may_answer))
     }
 
     /// Returns the names of the recorded prompts, with their folders.
@@ -227,21 +186,22 @@ impl Cassette {
         }
         let in_place =
             || self.places.get(asked.place).into_iter().flatten().map(|&at| &self.turns[at]);
-        let own = || in_place().filter(|turn| turn.recorded.agent == asked.id.agent);
-        let due = own().find(|turn| turn.is_at(asked.id));
-        if let Some(due) = due.filter(|turn| turn.is_asked(asked)) {
-            return Some((due, MatchKind::Exact));
+        let of_agent = || in_place().filter(|turn| turn.recorded.agent == asked.id.agent);
+        let same_turn = of_agent().find(|turn| turn.is_at(asked.id));
+        if let Some(turn) = same_turn.filter(|turn| turn.is_asked(asked)) {
+            return Some((turn, MatchKind::Exact));
         }
         let distance =
             |turn: &&PlayableTurn| (turn.visit.abs_diff(asked.visit), !turn.is_answered());
-        let same = own().filter(|turn| turn.is_asked(asked)).min_by_key(distance);
-        if let Some(same) = same {
-            return Some((same, MatchKind::Exact));
+        let same_prompt = of_agent().filter(|turn| turn.is_asked(asked)).min_by_key(distance);
+        if let Some(turn) = same_prompt {
+            return Some((turn, MatchKind::Exact));
         }
         let visited = |turn: &&PlayableTurn| turn.visit == asked.visit;
-        let due = due.filter(|turn| visited(turn));
-        if let Some(due) = due.or_else(|| own().filter(visited).min_by_key(distance)) {
-            return Some((due, MatchKind::Agent));
+        let same_turn = same_turn.filter(visited);
+        let same_visit = || of_agent().filter(visited).min_by_key(distance);
+        if let Some(turn) = same_turn.or_else(same_visit) {
+            return Some((turn, MatchKind::Agent));
         }
         let others = in_place().filter(visited);
         let other = others.min_by_key(|turn| (!turn.is_answered(), !turn.is_asked(asked)));
@@ -334,11 +294,14 @@ struct HeaderFormat {
     format: u64,
 }
 
-fn parse_header(header: &[u8]) -> Result<CassetteHeader, CassetteError> {
-    let damaged = |error: serde_json::Error| CassetteError::Header { why: error.to_string() };
+fn parse_header(header: &[u8]) -> Result<CassetteHeader, String> {
+    let damaged =
+        |why: serde_json::Error| format!("{HEADER_FILE} is damaged: {why}; record the run again");
     let HeaderFormat { format } = serde_json::from_slice(header).map_err(damaged)?;
     if format > u64::from(CASSETTE_FORMAT) {
-        return Err(CassetteError::Newer { found: format });
+        return Err(format!(
+            "{HEADER_FILE} has format {format}, and this raymond reads up to {CASSETTE_FORMAT}; use the raymond that recorded it, or a newer one"
+        ));
     }
     serde_json::from_slice(header).map_err(damaged)
 }

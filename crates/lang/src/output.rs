@@ -189,7 +189,7 @@ impl OutputContract {
         structured: Option<&str>,
         text: &str,
     ) -> Result<Transition, ProtocolViolation> {
-        let wrong = |why: String| ProtocolViolation::Output { why };
+        let wrong = |why: String| ProtocolViolation::Answer { why };
         let written = structured.unwrap_or_else(|| object_in(text));
         let answer: Value = serde_json::from_str(written).map_err(|_| {
             let begin: String = written.trim().chars().take(MAX_SHOWN_CHARS).collect();

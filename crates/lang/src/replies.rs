@@ -31,47 +31,10 @@ pub const FILE: &str = "replies.yaml";
 #[serde(transparent)]
 pub struct ScriptedReplies(BTreeMap<String, Vec<ScriptedReply>>);
 
-/// The reasons why a turn has no reply.
+/// The reason why a turn has no reply: a mistake in the file, or too few replies in it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Error {
-    /// The file has a mistake.
-    #[error("{path}:{error}")]
-    Invalid {
-        /// The file.
-        path: String,
-        /// The mistake and its place.
-        error: yaml::Error,
-    },
-    /// The script has no reply for this turn.
-    #[error("{path}: {}", exhausted(.state, *.listed, *.matching, *.wanted))]
-    Exhausted {
-        /// The file.
-        path: String,
-        /// The state, with its folder.
-        state: String,
-        /// The number of replies that the script lists for this agent and any prompt.
-        listed: usize,
-        /// The number of its other replies, which did not fit or are used up.
-        matching: usize,
-        /// The number of the wanted reply, from 1.
-        wanted: usize,
-    },
-}
-
-fn exhausted(state: &str, listed: usize, matching: usize, wanted: usize) -> String {
-    match listed {
-        _ if matching > 0 => format!(
-            "{state}: none of its replies fits this prompt and agent and is left; add one without `match`, or `repeat: true` to one"
-        ),
-        0 => format!("{state} has no replies; add `{state}:` and a list of them"),
-        1 => format!(
-            "{state} has 1 reply, and this is turn {wanted} there (refused replies count); add one below it, or write `{{ reply: …, repeat: true }}`"
-        ),
-        _ => format!(
-            "{state} has {listed} replies, and this is turn {wanted} there (refused replies count); add one, or write the last as `{{ reply: …, repeat: true }}`"
-        ),
-    }
-}
+#[error("{0}")]
+pub struct Error(String);
 
 /// Returns a reply without mistakes, and adds all mistakes.
 fn reply(written: &YamlValue, errors: &mut YamlErrors) -> Option<ScriptedReply> {
@@ -84,12 +47,10 @@ impl ScriptedReplies {
     /// Reads the file's text; `path` is for the message.
     ///
     /// # Errors
-    /// [`Error::Invalid`] with the place.
+    /// [`Error`] with the place of the mistake.
     pub fn parse(path: &str, yaml: &str) -> Result<Self, Error> {
         let (replies, errors) = Self::examine(yaml);
-        errors
-            .or_else_first(replies)
-            .map_err(|error| Error::Invalid { path: path.to_owned(), error })
+        errors.or_else_first(replies).map_err(|error| Error(format!("{path}:{error}")))
     }
 
     /// Reads the file's text to its end; returns the replies that are right, and all mistakes.
@@ -160,7 +121,7 @@ impl ScriptedReplies {
     /// is not used up, or the next one of those that match any.
     ///
     /// # Errors
-    /// [`Error::Exhausted`] if the state lists too few.
+    /// [`Error`] if the state lists too few.
     pub fn reply(
         &self,
         path: &str,
@@ -182,12 +143,22 @@ impl ScriptedReplies {
         };
         let next = || in_order.get(position).copied();
         let last = || in_order.last().copied().filter(|(_, reply)| reply.repeat);
-        matching.or_else(next).or_else(last).ok_or_else(|| Error::Exhausted {
-            path: path.to_owned(),
-            state: (*key).to_owned(),
-            listed: in_order.len(),
-            matching: listed.len() - in_order.len(),
-            wanted: position + 1,
+        let found = matching.or_else(next).or_else(last);
+        found.ok_or_else(|| {
+            let wanted = position + 1;
+            let why = match in_order.len() {
+                count if listed.len() > count => {
+                    ": none of its replies fits this prompt and agent and is left; add one without `match`, or `repeat: true` to one".to_owned()
+                }
+                0 => format!(" has no replies; add `{key}:` and a list of them"),
+                1 => format!(
+                    " has 1 reply, and this is turn {wanted} there (refused replies count); add one below it, or write `{{ reply: …, repeat: true }}`"
+                ),
+                count => format!(
+                    " has {count} replies, and this is turn {wanted} there (refused replies count); add one, or write the last as `{{ reply: …, repeat: true }}`"
+                ),
+            };
+            Error(format!("{path}: {key}{why}"))
         })
     }
 }

@@ -103,16 +103,10 @@ pub enum ProtocolViolation {
         /// The allowed transition to the same states, if there is one.
         nearest: Option<String>,
     },
-    /// The result is not of the form that is needed.
+    /// The answer is not of the form that is needed, or no transition fits it.
     #[error("{why}")]
-    Contract {
+    Answer {
         /// The required form, and the error.
-        why: String,
-    },
-    /// The reply is not the object that the state's schema asks for, or no transition fits it.
-    #[error("{why}")]
-    Output {
-        /// The place of the error, and the rule that is broken.
         why: String,
     },
     /// The transition names a state that cannot be entered.
@@ -387,7 +381,7 @@ fn line(entry: &Transition) -> String {
 /// Returns the word of a list that occurs in a text as a separate word.
 ///
 /// # Errors
-/// [`ProtocolViolation::Contract`] if it has none of them, or more than one.
+/// [`ProtocolViolation::Answer`] if it has none of them, or more than one.
 pub fn verdict<'word>(text: &str, words: &'word [String]) -> Result<&'word str, ProtocolViolation> {
     let found: Vec<&str> =
         words.iter().map(String::as_str).filter(|word| has_word(text, word)).collect();
@@ -396,7 +390,7 @@ pub fn verdict<'word>(text: &str, words: &'word [String]) -> Result<&'word str, 
         [] => format!("it has none of the words {}", words.join(", ")),
         several => format!("it has {}, where one of them is needed", several.join(" and ")),
     };
-    Err(ProtocolViolation::Contract { why })
+    Err(ProtocolViolation::Answer { why })
 }
 
 /// Returns the prompt that asks for an answer with one of the words.
@@ -449,7 +443,7 @@ mod reminder_tests {
     #[test]
     fn output_reminder_includes_json_schema() {
         let why = "at /score: 11 is greater than the maximum of 10".to_owned();
-        let text = output_reminder("{\"type\":\"object\"}", &ProtocolViolation::Output { why });
+        let text = output_reminder("{\"type\":\"object\"}", &ProtocolViolation::Answer { why });
         assert!(text.starts_with("Your last reply cannot be used: at /score: 11 is"), "{text}");
         assert!(text.contains("as one JSON object and nothing else"), "{text}");
         assert!(text.ends_with("\n\n{\"type\":\"object\"}\n"), "{text}");

@@ -53,7 +53,7 @@ pub fn mismatches(
     run: &ObservedRun,
     texts: &CaseTexts,
 ) -> Vec<CaseMismatch> {
-    expected.iter().filter_map(|(at, one)| mismatch(*at, one, run, texts)).collect()
+    expected.iter().filter_map(|(at, wanted)| mismatch(*at, wanted, run, texts)).collect()
 }
 
 /// An expectation and what was found instead, in words.
@@ -66,7 +66,10 @@ fn mismatch(
     texts: &CaseTexts,
 ) -> Option<CaseMismatch> {
     if let Expectation::Path(agent, order, states) = expectation {
-        return path_mismatch(at, agent.as_ref(), (*order, states), run);
+        return match order {
+            PathOrder::Any => set_mismatch(at, agent.as_ref(), states, run),
+            PathOrder::Listed => step_mismatch(at, agent.as_ref(), states, run),
+        };
     }
     let (expected, found) = difference(expectation, run, texts)?;
     Some(CaseMismatch { at, expected, found, path: None })
@@ -179,9 +182,9 @@ fn fact(label: &str, wanted: Option<&TextPattern>, texts: &CaseTexts) -> Option<
 fn failure(wanted: &ExpectedFailure, run: &ObservedRun) -> Option<(String, String)> {
     let fits = |(agent, ending): (&AgentId, &ObservedEnding)| {
         let ObservedEnding::Failure { cause, message } = ending else { return false };
-        wanted.agent.as_ref().is_none_or(|own| own == agent)
-            && wanted.cause.is_none_or(|own| Some(own) == *cause)
-            && wanted.message.as_ref().is_none_or(|own| own.is_in(message))
+        wanted.agent.as_ref().is_none_or(|wanted| wanted == agent)
+            && wanted.cause.is_none_or(|wanted| Some(wanted) == *cause)
+            && wanted.message.as_ref().is_none_or(|wanted| wanted.is_in(message))
     };
     if run.endings.iter().any(fits) {
         return None;
@@ -268,27 +271,14 @@ pub(super) fn broken(rule: &TextRule, text: &str, texts: &CaseTexts) -> Option<(
 fn first_difference(golden: &str, text: &str) -> String {
     let (mut wanted, mut found) = (golden.trim_end().lines(), text.trim_end().lines());
     for number in 1.. {
-        let (one, other) = (wanted.next(), found.next());
-        if one != other || one.is_none() {
+        let (expected, actual) = (wanted.next(), found.next());
+        if expected != actual || expected.is_none() {
             let shown =
                 |line: Option<&str>| line.map_or("the end".to_owned(), |line| format!("{line:?}"));
-            return format!("line {number} is {}, not {}", shown(other), shown(one));
+            return format!("line {number} is {}, not {}", shown(actual), shown(expected));
         }
     }
     String::new()
-}
-
-/// Returns the first difference of the path of an agent, or of all agents together.
-pub(super) fn path_mismatch(
-    at: SourcePlace,
-    agent: Option<&AgentId>,
-    (order, states): (PathOrder, &[(SourcePlace, String)]),
-    run: &ObservedRun,
-) -> Option<CaseMismatch> {
-    match order {
-        PathOrder::Any => set_mismatch(at, agent, states, run),
-        PathOrder::Listed => step_mismatch(at, agent, states, run),
-    }
 }
 
 /// Returns whether a state of a path is the expected one. The file of a graph or a program may be left out.

@@ -4,16 +4,16 @@ use std::ffi::OsStr;
 use std::path::{Component, Path};
 
 use serde_json::Value;
+use strum::VariantArray;
 
-use crate::cases::keys::ExpectedStatus;
-use crate::cases::keys::{EXPECT, FAILURE, TEXT_RULE, cause_names};
-use crate::hint::{closest, for_unknown_key};
+use crate::cases::keys::{EXPECT, ExpectedStatus, FAILURE, TEXT_RULE, cause_names};
+use crate::hint::{for_unknown_key, instead_of};
 use crate::keys::KeySpec;
 use crate::manifest::dollars;
 use crate::replies::FilePath;
 use crate::source::SourcePlace;
 use crate::text_pattern::TextPattern;
-use crate::yaml::{Error, YamlContent, YamlEntry, YamlErrors, YamlValue};
+use crate::yaml::{YamlContent, YamlEntry, YamlErrors, YamlValue};
 use raymond_model::id::AgentId;
 use raymond_model::money::Usd;
 use raymond_model::turn::FailureCause;
@@ -84,14 +84,17 @@ pub enum TextRule {
 }
 
 /// Reads the expectations of a case.
-pub(super) fn read(value: &YamlValue, fields: &mut FieldReader) -> Vec<PlacedExpectation> {
+pub(super) fn read(value: &YamlValue, fields: &mut YamlErrors) -> Vec<PlacedExpectation> {
     let mut found = Vec::new();
     let entries = fields.entries(value, Ok(EXPECT));
     for entry in entries {
         of_key(entry, fields, &mut found);
     }
-    let says_end = |(_, one): &PlacedExpectation| {
-        matches!(one, Expectation::Status(_) | Expectation::Exit(_) | Expectation::Failure(_))
+    let says_end = |(_, expectation): &PlacedExpectation| {
+        matches!(
+            expectation,
+            Expectation::Status(_) | Expectation::Exit(_) | Expectation::Failure(_)
+        )
     };
     if !found.iter().any(says_end) {
         found.push((value.at, Expectation::Status(ExpectedStatus::Completed)));
@@ -99,18 +102,14 @@ pub(super) fn read(value: &YamlValue, fields: &mut FieldReader) -> Vec<PlacedExp
     found
 }
 
-fn of_key(entry: &YamlEntry, fields: &mut FieldReader, found: &mut Vec<PlacedExpectation>) {
+fn of_key(entry: &YamlEntry, fields: &mut YamlErrors, found: &mut Vec<PlacedExpectation>) {
     let value = &entry.value;
-    let mut add = |one: Option<Expectation>| found.extend(one.map(|one| (value.at, one)));
+    let mut add = |read: Option<Expectation>| found.extend(read.map(|read| (value.at, read)));
     match &*entry.key {
         "path" => paths(value, fields, found),
         "result" => {
-            let rules = text_rules(value, fields);
-            found.extend(
-                rules
-                    .into_iter()
-                    .map(|(at, rule)| (at, Expectation::Result(AgentId::main(), rule))),
-            );
+            let rules = text_rules(value, fields).into_iter();
+            found.extend(rules.map(|(at, rule)| (at, Expectation::Result(AgentId::main(), rule))));
         }
         "results" => {
             for entry in fields.entries(value, Err("main")) {
@@ -139,27 +138,25 @@ fn of_key(entry: &YamlEntry, fields: &mut FieldReader, found: &mut Vec<PlacedExp
         "files" => files(value, fields, found),
         "facts" => {
             for entry in fields.entries(value, Err("LABEL")) {
-                let pattern = if entry.value.is_null() {
-                    None
-                } else {
-                    let Some(read) = fields.read(&entry.value, TextPattern::parse) else {
-                        continue;
-                    };
-                    Some(read)
-                };
-                found.push((entry.at, Expectation::Fact(entry.key.to_string(), pattern)));
+                let pattern =
+                    (!entry.value.is_null()).then(|| fields.read(&entry.value, TextPattern::parse));
+                if let Some(None) = pattern {
+                    continue;
+                }
+                let fact = Expectation::Fact(entry.key.to_string(), pattern.flatten());
+                found.push((entry.at, fact));
             }
         }
         _ => {}
     }
 }
 
-fn agent(entry: &YamlEntry, fields: &mut FieldReader) -> Option<AgentId> {
-    fields.keep(entry.at, AgentId::parse(&entry.key).map_err(|error| error.to_string()))
+fn agent(entry: &YamlEntry, fields: &mut YamlErrors) -> Option<AgentId> {
+    fields.keep_at(entry.at, AgentId::parse(&entry.key).map_err(|error| error.to_string()))
 }
 
 /// Reads a list of states, `set` and a list, or either for each of several agents.
-fn paths(value: &YamlValue, fields: &mut FieldReader, found: &mut Vec<PlacedExpectation>) {
+fn paths(value: &YamlValue, fields: &mut YamlErrors, found: &mut Vec<PlacedExpectation>) {
     if let YamlContent::Map(entries) = &value.value
         && !entries.iter().any(|entry| &*entry.key == "set")
     {
@@ -180,7 +177,7 @@ fn paths(value: &YamlValue, fields: &mut FieldReader, found: &mut Vec<PlacedExpe
 
 type ReadPath = (PathOrder, Vec<(SourcePlace, String)>);
 
-fn path(value: &YamlValue, fields: &mut FieldReader) -> Option<ReadPath> {
+fn path(value: &YamlValue, fields: &mut YamlErrors) -> Option<ReadPath> {
     let (order, list) = match &value.value {
         YamlContent::List(_) => (PathOrder::Listed, value),
         YamlContent::Map(entries) if entries.len() == 1 && &*entries[0].key == "set" => {
@@ -204,7 +201,7 @@ fn path(value: &YamlValue, fields: &mut FieldReader) -> Option<ReadPath> {
     Some((order, states))
 }
 
-fn text_rules(value: &YamlValue, fields: &mut FieldReader) -> Vec<(SourcePlace, TextRule)> {
+fn text_rules(value: &YamlValue, fields: &mut YamlErrors) -> Vec<(SourcePlace, TextRule)> {
     if !matches!(value.value, YamlContent::Map(_)) {
         let pattern = fields.read(value, TextPattern::parse);
         return pattern.map(|pattern| (value.at, TextRule::Is(pattern))).into_iter().collect();
@@ -220,7 +217,7 @@ fn text_rules(value: &YamlValue, fields: &mut FieldReader) -> Vec<(SourcePlace, 
                 let checked = jsonschema::draft7::new(&schema).map(drop);
                 let checked =
                     checked.map_err(|error| format!("this is not a JSON schema: {error}"));
-                fields.keep(at, checked).map(|()| TextRule::Schema(schema))
+                fields.keep_at(at, checked).map(|()| TextRule::Schema(schema))
             }
             "fields" => {
                 for field in fields.entries(value, Err("NAME")) {
@@ -236,9 +233,9 @@ fn text_rules(value: &YamlValue, fields: &mut FieldReader) -> Vec<(SourcePlace, 
     rules
 }
 
-fn files(value: &YamlValue, fields: &mut FieldReader, found: &mut Vec<PlacedExpectation>) {
+fn files(value: &YamlValue, fields: &mut YamlErrors, found: &mut Vec<PlacedExpectation>) {
     for entry in fields.entries(value, Err("notes.txt")) {
-        let Some(path) = fields.keep(entry.at, FilePath::parse(&entry.key)) else { continue };
+        let Some(path) = fields.keep_at(entry.at, FilePath::parse(&entry.key)) else { continue };
         if let YamlContent::Bool(exists) = entry.value.value {
             found.push((entry.at, Expectation::FileExists(path, exists)));
             continue;
@@ -248,7 +245,7 @@ fn files(value: &YamlValue, fields: &mut FieldReader, found: &mut Vec<PlacedExpe
     }
 }
 
-fn failure(value: &YamlValue, fields: &mut FieldReader) -> Option<ExpectedFailure> {
+fn failure(value: &YamlValue, fields: &mut YamlErrors) -> Option<ExpectedFailure> {
     if !matches!(value.value, YamlContent::Map(_)) {
         let cause = Some(fields.read(value, cause)?);
         return Some(ExpectedFailure { cause, ..ExpectedFailure::default() });
@@ -275,11 +272,9 @@ fn cause(text: &str) -> Result<FailureCause, String> {
 }
 
 fn status(text: &str) -> Result<ExpectedStatus, String> {
-    let known: Vec<String> = ExpectedStatus::ALL.iter().map(ToString::to_string).collect();
-    let place = known.iter().position(|name| name == text);
-    place
-        .map(|place| ExpectedStatus::ALL[place])
-        .ok_or_else(|| unknown(text, "status", known.iter().map(String::as_str)))
+    let names = ExpectedStatus::VARIANTS.iter().map(<&str>::from);
+    let named = ExpectedStatus::VARIANTS.iter().zip(names.clone()).find(|(_, name)| *name == text);
+    named.map(|(status, _)| *status).ok_or_else(|| unknown(text, "status", names))
 }
 
 fn unknown<'names>(
@@ -287,9 +282,7 @@ fn unknown<'names>(
     what: &str,
     names: impl Iterator<Item = &'names str> + Clone,
 ) -> String {
-    let meant = closest(text, names.clone()).map(|name| format!("did you mean `{name}`?"));
-    let all = || format!("write one of {}", names.collect::<Vec<_>>().join(", "));
-    format!("`{text}` is not a known {what}; {}", meant.unwrap_or_else(all))
+    format!("`{text}` is not a known {what}; {}", instead_of(text, names, "write one of"))
 }
 
 /// Reads the path of a golden: no file of cases, which it would replace.
@@ -307,19 +300,9 @@ fn golden(text: &str) -> Result<FilePath, String> {
 }
 
 /// Reads the values of a file of cases from a tree, and keeps every mistake with its place.
-#[derive(Debug, Default)]
-pub(super) struct FieldReader {
-    pub(super) errors: YamlErrors,
-}
-
-impl FieldReader {
-    /// Keeps a mistake.
-    pub(super) fn wrong(&mut self, at: SourcePlace, message: impl Into<String>) {
-        self.errors.add([Error::new(at, message.into())]);
-    }
-
+impl YamlErrors {
     /// Returns the value, or keeps the mistake at its place.
-    pub(super) fn keep<T>(&mut self, at: SourcePlace, read: Result<T, String>) -> Option<T> {
+    pub(super) fn keep_at<T>(&mut self, at: SourcePlace, read: Result<T, String>) -> Option<T> {
         read.map_err(|why| self.wrong(at, why)).ok()
     }
 
@@ -368,7 +351,7 @@ impl FieldReader {
         read: impl FnOnce(&str) -> Result<T, String>,
     ) -> Option<T> {
         let text = self.text(value)?;
-        self.keep(value.at, read(&text))
+        self.keep_at(value.at, read(&text))
     }
 
     /// Returns true or false.

@@ -1,7 +1,7 @@
 //! The keys of a file of cases, for messages and for editors, and the permissions and ends that a case can name.
 
 use serde_json::{Value, json};
-use strum::{Display, VariantArray};
+use strum::{Display, IntoStaticStr, VariantArray};
 
 use crate::keys::KeySpec;
 use crate::replies;
@@ -210,8 +210,7 @@ fn failure() -> Value {
 }
 
 fn statuses() -> Value {
-    let known: Vec<String> = ExpectedStatus::ALL.iter().map(ToString::to_string).collect();
-    shape::one_of(known.iter().map(String::as_str))
+    shape::variants(ExpectedStatus::VARIANTS)
 }
 
 /// Returns a file of cases as JSON Schema: one case, or a list of them.
@@ -238,7 +237,7 @@ pub enum CasePermission {
 }
 
 /// The end that a case expects of its run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, VariantArray)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, IntoStaticStr, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 pub enum ExpectedStatus {
     /// All agents have ended well.
@@ -249,9 +248,4 @@ pub enum ExpectedStatus {
     Paused,
     /// It waits for an answer, a signal or a person.
     Waiting,
-}
-
-impl ExpectedStatus {
-    /// All ends.
-    pub const ALL: &'static [Self] = Self::VARIANTS;
 }

@@ -60,7 +60,7 @@ fn json_answer_must_be_whole_text_or_only_code_block() {
         ["", "Approved.", "[1]", &format!("I say {object}"), &format!("<result>{object}</result>")]
     {
         assert!(
-            matches!(contract().read(None, text), Err(ProtocolViolation::Output { .. })),
+            matches!(contract().read(None, text), Err(ProtocolViolation::Answer { .. })),
             "{text}"
         );
     }

@@ -105,8 +105,9 @@ impl ReplyRules {
     ) -> Result<WaitResult, Box<TurnJudgement>> {
         let contract = self.task.as_ref().map_or(OutputFormat::Text, |task| task.contract);
         let result = self.read(reply, source).and_then(|accepted| match accepted.transition {
-            Transition::Result { payload, .. } => contract::read(contract, &payload)
-                .map_err(|why| ProtocolViolation::Contract { why }),
+            Transition::Result { payload, .. } => {
+                contract::read(contract, &payload).map_err(|why| ProtocolViolation::Answer { why })
+            }
             other => Err(ProtocolViolation::NotAllowed { asked: other.in_short(), nearest: None }),
         });
         result.map_err(|violation| Box::new(self.violated(&violation, source)))
@@ -146,7 +147,7 @@ impl ReplyRules {
             && self.needs_outputs
             && let Some(why) = scopes::take_outputs(payload, variables, source)
         {
-            return Err(ProtocolViolation::Contract { why });
+            return Err(ProtocolViolation::Answer { why });
         }
         Ok(accepted)
     }

@@ -410,7 +410,7 @@ mod scripted_fault_tests {
         assert_eq!(causes.len(), FaultKind::ALL.len());
         for (kind, cause) in causes {
             let failure = ScriptedFault::of(kind).failure(LIMITS, Timestamp(5));
-            assert_eq!((failure.cause, failure.resets), (cause, None), "{kind}");
+            assert_eq!((failure.cause, failure.resets), (cause, None), "{kind:?}");
         }
         let limit = ScriptedFault { kind: FaultKind::Limit, resets_ms: Some(7) };
         assert_eq!(limit.failure(LIMITS, Timestamp(5)).resets, Some(Timestamp(12)));

@@ -18,7 +18,6 @@ use crate::domain::tool_call::{flat, one_line};
 use crate::domain::tree::{
     AgentNode, AgentTree, FAMILY_FOLD_SIZE, FoldSource, RowSubject, TreeMember, TreeRow,
 };
-use crate::domain::turn::FailureCause;
 use crate::plugin::sentence::{date, own_work, wait_sentence, waits_of_many};
 use crate::plugin::styled::TextTone;
 use crate::process::transcript::TurnFiles;
@@ -88,10 +87,10 @@ impl<'run> AgentTable<'run> {
     /// Returns the agent's id, or the number of agents with the first and the last id.
     pub(super) fn name(&self, row: &TreeRow) -> String {
         let mut ids: Vec<&AgentId> = self.members(row).map(|node| node.id).collect();
-        ids.sort_by(|one, other| one.cmp_by_number(other));
+        ids.sort_by(|id, other| id.cmp_by_number(other));
         match ids.as_slice() {
             [first, .., last] => format!("{} agents, {first} … {last}", ids.len()),
-            one => one.iter().map(ToString::to_string).collect(),
+            ids => ids.iter().map(ToString::to_string).collect(),
         }
     }
 
@@ -130,16 +129,16 @@ impl<'run> AgentTable<'run> {
 
     /// Returns an agent's status or result, the counts of a family, and a note about cut descendants.
     pub(super) fn summary(&self, row: &TreeRow) -> String {
-        let own = self.own(row);
+        let summary = self.summary_without_descendants(row);
         if !row.cut {
-            return own;
+            return summary;
         }
         let below: usize = self.members(row).map(|node| node.descendants).sum();
         let more = format!("with {below} descendants ({EACH})");
-        if own.is_empty() { more } else { format!("{own}; {more}") }
+        if summary.is_empty() { more } else { format!("{summary}; {more}") }
     }
 
-    fn own(&self, row: &TreeRow) -> String {
+    fn summary_without_descendants(&self, row: &TreeRow) -> String {
         match &row.of {
             RowSubject::One(index) => {
                 match (self.tree.nodes()[*index].member, &self.status[*index]) {
@@ -207,11 +206,9 @@ fn state_text(member: TreeMember<'_>) -> String {
 }
 
 fn ending(agent: &FinishedAgent) -> String {
-    match (&agent.ending, agent.cause) {
-        (AgentEnding::Result(_), _) => "finished".to_owned(),
-        (AgentEnding::Error(_), None) => "failed".to_owned(),
-        (AgentEnding::Error(_), Some(FailureCause::Unneeded)) => "unneeded".to_owned(),
-        (AgentEnding::Error(_), Some(cause)) => format!("failed ({cause})"),
+    match agent.cause.filter(|_| agent.has_failed()) {
+        Some(cause) => format!("failed ({cause})"),
+        None => agent.standing().to_owned(),
     }
 }
 
@@ -346,7 +343,7 @@ mod tests {
     use crate::domain::transition::TagName;
 
     /// Returns the cells of each row: the name, the state and the activity.
-    fn said(scene: &Scene) -> Vec<String> {
+    fn lines(scene: &Scene) -> Vec<String> {
         let seen = RunObservation { now: Timestamp(0), held: true, is_shared: false };
         let of = |agent: &Agent| AgentStatus::of(&scene.run, agent, seen, false);
         let table = AgentTable::of(AgentTree::of(&scene.run), of);
@@ -367,18 +364,18 @@ mod tests {
     #[test]
     fn folded_row_shows_states_and_counts_by_status() {
         let mut scene = crowd(20);
-        (1..=5).for_each(|one| {
-            scene.take(&format!("main.{one}"), result("done"));
+        (1..=5).for_each(|number| {
+            scene.take(&format!("main.{number}"), result("done"));
         });
         let line =
             "20 agents, main.1 … main.20 | WORK.md | 15 wait for a free process · 5 finished";
-        assert_eq!(said(&scene)[1], line);
+        assert_eq!(lines(&scene)[1], line);
         scene.take("main.6", goto("B.md"));
         let (turn, state) = (scene.turn("main.7"), scene.agent("main.7").current_state.clone());
         let reason = "it crashed".to_owned();
         scene.happens(Event::AgentParked(AgentParked { turn, state, reason }));
         scene.happens(Event::AgentFailed(scene.end_badly("main.8")));
-        let rows = said(&scene);
+        let rows = lines(&scene);
         assert_eq!(
             rows[1],
             "20 agents, main.1 … main.20 | WORK.md, B.md | 1 wait for a person · 13 wait for a free process · 1 failed (unusable output) · 5 finished"
@@ -390,10 +387,10 @@ mod tests {
     #[test]
     fn folded_row_notes_that_not_all_failed_agents_follow() {
         let mut scene = crowd(30);
-        (1..=20).for_each(|one| {
-            scene.happens(Event::AgentFailed(scene.end_badly(&format!("main.{one}"))));
+        (1..=20).for_each(|number| {
+            scene.happens(Event::AgentFailed(scene.end_badly(&format!("main.{number}"))));
         });
-        let rows = said(&scene);
+        let rows = lines(&scene);
         assert_eq!(rows.len(), 2 + FAMILY_FOLD_SIZE);
         assert!(rows[1].ends_with("; the first 12 of 20 that failed follow"), "{}", rows[1]);
     }

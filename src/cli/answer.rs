@@ -48,8 +48,7 @@ pub fn answer(args: &AnswerArgs) -> Result<CliExitCode, Error> {
     if args.json {
         return output::print_json(&outcome.document());
     }
-    let AnswerOutcome { run, held, waiting, answered, open } = &outcome;
-    output::print(&as_text(run, *held, waiting, answered, open))
+    output::print(&outcome.text())
 }
 
 /// Answers a question of a run, as `raymond answer` does; returns what `--json` prints.
@@ -140,6 +139,27 @@ impl AnswerOutcome {
             questions: self.open.iter().map(OpenQuestion::row).collect(),
         }
     }
+
+    fn text(&self) -> String {
+        let Self { run, held, waiting, answered, open } = self;
+        let id = &run.workflow_id;
+        if answered.is_empty() {
+            let mut text: String = waiting.iter().map(AcceptedAnswer::line).collect();
+            text.push_str(&questions::as_text(run, open));
+            if text.is_empty() {
+                return format!("no question of {id} waits for an answer\n");
+            }
+            return text;
+        }
+        let text: String = answered.iter().map(|(_, event)| event.line()).collect();
+        let others = match open.len() {
+            0 => String::new(),
+            1 => "one more question waits\n".to_owned(),
+            more => format!("{more} more questions wait\n"),
+        };
+        let next = if *held { String::new() } else { format!("resume: raymond resume {id}\n") };
+        text + &others + &next
+    }
 }
 
 /// Puts an answer into a run's inbox; it is durable when this returns.
@@ -212,10 +232,10 @@ fn answered_twice(
     given: &AnswerCommand,
 ) -> Option<String> {
     let AnswerCommand { agent, node, text, .. } = given;
-    let is_same = |one: &AcceptedAnswer| {
-        one.name() == *node && agent.as_ref().is_none_or(|agent| *agent == one.turn().agent)
+    let is_same = |earlier: &AcceptedAnswer| {
+        earlier.name() == *node && agent.as_ref().is_none_or(|agent| *agent == earlier.turn().agent)
     };
-    let first = earlier.iter().find(|(_, one)| is_same(one))?.1.chosen();
+    let first = earlier.iter().find(|(_, earlier)| is_same(earlier))?.1.chosen();
     Some(format!("{node} is answered twice on this command line: {first}, {text}; give one answer"))
 }
 
@@ -229,8 +249,9 @@ fn nothing_stored(error: Error, earlier: &[(AnswerCommand, AcceptedAnswer)]) -> 
 /// Returns the error text for a name under which nobody asks: answered already, or another one was meant.
 fn nobody_asks(run: &Run, held: bool, waiting: &[AcceptedAnswer], given: &AnswerCommand) -> String {
     let (id, node) = (&run.workflow_id, &given.node);
-    let whose = |agent: &AgentId| given.agent.as_ref().is_none_or(|one| one == agent);
-    let before = waiting.iter().find(|one| one.name() == *node && whose(&one.turn().agent));
+    let is_meant = |agent: &AgentId| given.agent.as_ref().is_none_or(|named| named == agent);
+    let before =
+        waiting.iter().find(|answer| answer.name() == *node && is_meant(&answer.turn().agent));
     if let Some(answer) = before {
         let used = if held {
             String::new()
@@ -249,39 +270,13 @@ fn nobody_asks(run: &Run, held: bool, waiting: &[AcceptedAnswer], given: &Answer
             "no question of {id} waits for an answer; `raymond status {id}` shows its state"
         );
     }
-    let names: Vec<&str> = open.iter().map(|one| one.question.node.as_str()).collect();
+    let names: Vec<&str> = open.iter().map(|open| open.question.node.as_str()).collect();
     let is_asked = names.contains(&node.as_str());
     let meant = closest(node, names.iter().copied().filter(|_| !is_asked));
     let meant = meant.map(|name| format!("; did you mean {name}?"));
     let all: Vec<String> =
-        open.iter().map(|one| format!("{}/{}", one.agent, one.question.node)).collect();
+        open.iter().map(|open| format!("{}/{}", open.agent, open.question.node)).collect();
     let shown = format!("; open questions: {}", all.join(", "));
     let of_agent = given.agent.as_ref().map(|agent| format!(" of {agent}")).unwrap_or_default();
     format!("{id} has no open question {node}{of_agent}{}", meant.unwrap_or(shown))
-}
-
-fn as_text(
-    run: &Run,
-    held: bool,
-    waiting: &[AcceptedAnswer],
-    answered: &[(AnswerCommand, AcceptedAnswer)],
-    open: &[OpenQuestion],
-) -> String {
-    let id = &run.workflow_id;
-    if answered.is_empty() {
-        let mut text: String = waiting.iter().map(AcceptedAnswer::line).collect();
-        text.push_str(&questions::as_text(run, open));
-        if text.is_empty() {
-            return format!("no question of {id} waits for an answer\n");
-        }
-        return text;
-    }
-    let text: String = answered.iter().map(|(_, event)| event.line()).collect();
-    let others = match open.len() {
-        0 => String::new(),
-        1 => "one more question waits\n".to_owned(),
-        more => format!("{more} more questions wait\n"),
-    };
-    let next = if held { String::new() } else { format!("resume: raymond resume {id}\n") };
-    text + &others + &next
 }

@@ -119,10 +119,10 @@ impl AnswerPrompt {
 
     /// Shows the typed text behind the invitation.
     fn show(&self) {
-        let Some(one) = self.current().filter(|_| !self.sent) else {
+        let Some(asked) = self.current().filter(|_| !self.sent) else {
             return self.terminal.prompt(None);
         };
-        let what = invitation(&one.question);
+        let what = invitation(&asked.question);
         let width = usize::from(Term::stderr().size().1).saturating_sub(2);
         let room = width.saturating_sub(console::measure_text_width(&what)).max(8);
         let text = self.line.text();
@@ -133,26 +133,26 @@ impl AnswerPrompt {
 
     fn current(&self) -> Option<&OpenQuestion> {
         let (agent, step, node) = self.asked.as_ref()?;
-        let is_asked = |one: &&OpenQuestion| {
-            one.agent == *agent && one.step == *step && one.question.node == *node
+        let is_asked = |open: &&OpenQuestion| {
+            open.agent == *agent && open.step == *step && open.question.node == *node
         };
         self.open.iter().find(is_asked)
     }
 
     fn typed(&mut self, typed: LineInput) {
-        let Some(one) = self.current() else { return };
+        let Some(asked) = self.current() else { return };
         let text = match typed {
             LineInput::Entered(text) if text.trim().is_empty() => return,
             LineInput::Entered(text) => text,
             LineInput::End => return self.give_up(),
         };
-        if let Err(invalid) = one.check(&text) {
+        if let Err(invalid) = asked.check(&text) {
             return self.terminal.line(&printable_line(&invalid.to_string()));
         }
         let given = AnswerCommand {
-            agent: Some(one.agent.clone()),
-            step: Some(one.step),
-            ..AnswerCommand::to(&one.question.node, &text)
+            agent: Some(asked.agent.clone()),
+            step: Some(asked.step),
+            ..AnswerCommand::to(&asked.question.node, &text)
         };
         match put(&self.dir, given, &self.key) {
             Ok(()) => {
@@ -181,15 +181,15 @@ impl AnswerPrompt {
             }
             Event::ApprovalAnswered(answered) => {
                 let name = PendingApproval::name_of(answered.number);
-                self.open.retain(|one| one.approval.is_none() || one.question.node != name);
+                self.open.retain(|open| open.approval.is_none() || open.question.node != name);
                 None
             }
             // Calls that have run need no answer, and a turn that was ended keeps the others open.
             Event::TurnSuspended(suspended) => {
                 let (agent, calls) = (&suspended.turn.agent, &suspended.calls);
-                self.open.retain(|one| {
-                    let call = one.approval.as_ref().map(|request| &request.call);
-                    one.agent != *agent || call.is_none_or(|call| calls.contains(call))
+                self.open.retain(|open| {
+                    let call = open.approval.as_ref().map(|request| &request.call);
+                    open.agent != *agent || call.is_none_or(|call| calls.contains(call))
                 });
                 None
             }
@@ -198,7 +198,7 @@ impl AnswerPrompt {
             _ => None,
         };
         if let Some(over) = over {
-            self.open.retain(|one| one.agent != *over);
+            self.open.retain(|open| open.agent != *over);
         }
         self.open.extend(asked(record));
         if self.asked.is_some() && self.current().is_none() {
@@ -239,11 +239,11 @@ fn asked(record: &Record) -> Option<OpenQuestion> {
 
 /// Returns the text before the input: the possible answers and keys.
 fn invitation(question: &Question) -> String {
-    let own = if question.free { ", or a text of your own" } else { "" };
+    let free = if question.free { ", or a text of your own" } else { "" };
     match question.options.len() {
         0 => "answer (Ctrl-D: leave it open): ".to_owned(),
-        1 => format!("1{own} (Ctrl-D: leave it open): "),
-        count => format!("1-{count}{own} (Ctrl-D: leave it open): "),
+        1 => format!("1{free} (Ctrl-D: leave it open): "),
+        count => format!("1-{count}{free} (Ctrl-D: leave it open): "),
     }
 }
 
@@ -251,8 +251,8 @@ impl Actor for AnswerPrompt {
     type Context = Context<Self>;
 
     fn started(&mut self, ctx: &mut Self::Context) {
-        let own = ctx.address();
-        self.keyboard.listen(move |keys| own.do_send(KeysTyped(keys.to_vec())));
+        let address = ctx.address();
+        self.keyboard.listen(move |keys| address.do_send(KeysTyped(keys.to_vec())));
         ctx.run_interval(QUESTION_POLL_INTERVAL, |this, _| this.ask());
     }
 }

@@ -64,11 +64,13 @@ impl Arrivals {
                 let (agent, name) = (&answered.turn().agent, answered.name());
                 format!("{agent}/{name} is answered: {}", answered.given())
             }
-            InboxItem::Order(told) => {
+            InboxItem::Order(sentence) => {
                 self.has_order = true;
-                format!("waits in the inbox: {told}")
+                format!("waits in the inbox: {sentence}")
             }
-            InboxItem::LateOrder(told) => format!("waits in the inbox, but too late: {told}"),
+            InboxItem::LateOrder(sentence) => {
+                format!("waits in the inbox, but too late: {sentence}")
+            }
         };
         self.inbox.push(printable_line(&line));
     }
@@ -95,14 +97,14 @@ fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
     if !matches!(run.pause, Some(PauseReason::Asking { .. } | PauseReason::Waiting { .. })) {
         return Ok(found);
     }
-    let sought = run_facts::sought(run);
+    let read_facts = run_facts::sought(run);
     let waits = run.external_waits();
     let awaited: Vec<AwaitedSignal> =
         waits.flat_map(|wait| AwaitedSignal::all_in(&wait.awaiting)).collect();
-    if !awaited.is_empty() && !sought.is_empty() {
+    if !awaited.is_empty() && !read_facts.is_empty() {
         let real = directories::root(root.path())?;
         let space = Dataspace::of(&real).with_key(&key);
-        let seen = DataspaceWatcher::new(space).changes(&sought, &run.facts)?;
+        let seen = DataspaceWatcher::new(space).changes(&read_facts, &run.facts)?;
         for change in seen.changes {
             let FactChange::Asserted(fact) = change else { continue };
             let decided = awaited.iter().find(|signal| signal.is_decided_by(&fact));

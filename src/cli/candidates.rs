@@ -36,11 +36,11 @@ pub(super) fn complete_runs(beginning: &OsStr) -> Vec<CompletionCandidate> {
     }
     let beginning = beginning.to_string_lossy();
     let root = line.root();
-    let taken = TakenRuns::of(line.command());
+    let accepted = AcceptedRuns::of(line.command());
     let runs = newest_first(&root).unwrap_or_default();
     let named = runs.into_iter().filter(|(id, _)| id.as_str().starts_with(&*beginning));
-    let most = if taken == TakenRuns::All { usize::MAX } else { MAX_READ_RUNS };
-    let named = named.take(most).filter(|(id, _)| taken.has(&root, id));
+    let most = if accepted == AcceptedRuns::All { usize::MAX } else { MAX_READ_RUNS };
+    let named = named.take(most).filter(|(id, _)| accepted.has(&root, id));
     let candidate = |(order, (id, started)): (usize, (RunId, _))| {
         let age = format!("started {} ago", table::span(now().since(started)));
         CompletionCandidate::new(id.as_str()).help(Some(age.into())).display_order(Some(order))
@@ -59,7 +59,7 @@ pub(super) fn complete_agents(beginning: &OsStr) -> Vec<CompletionCandidate> {
     let ended = view.run.finished.iter().map(|agent| (&agent.id, agent.state.as_ref()));
     let mut agents: Vec<(&AgentId, _)> =
         live.chain(ended).filter(|(id, _)| id.as_str().starts_with(&*beginning)).collect();
-    agents.sort_by(|(one, _), (other, _)| one.cmp_by_number(other));
+    agents.sort_by(|(id, _), (other, _)| id.cmp_by_number(other));
     let candidate = |(order, (id, state)): (usize, (&AgentId, Option<&_>))| {
         let state = state.map(|state| format!("{state}").into());
         CompletionCandidate::new(id.as_str()).help(state).display_order(Some(order))
@@ -83,13 +83,13 @@ fn defined_programs(beginning: &OsStr) -> Vec<CompletionCandidate> {
     let beginning = beginning.to_string_lossy();
     let defined = Dataspace::of(&CommandLine::of_process().root()).all_defined();
     let defined = defined.map(|listing| listing.defined).unwrap_or_default();
-    let named = defined.into_iter().filter(|one| one.name.starts_with(&*beginning));
-    named.map(|one| CompletionCandidate::new(one.name)).collect()
+    let named = defined.into_iter().filter(|program| program.name.starts_with(&*beginning));
+    named.map(|program| CompletionCandidate::new(program.name)).collect()
 }
 
-/// The runs that a command takes.
+/// The runs that a command accepts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum TakenRuns {
+enum AcceptedRuns {
     /// All runs.
     All,
     /// Those that a raymond has locked.
@@ -102,8 +102,8 @@ enum TakenRuns {
     Asking,
 }
 
-impl TakenRuns {
-    /// Returns the runs that a command takes: others it would refuse, or find nothing to do for.
+impl AcceptedRuns {
+    /// Returns the runs that a command accepts: others it would refuse, or find nothing to do for.
     fn of(command: &str) -> Self {
         match command {
             "stop" => Self::Live,
@@ -425,7 +425,7 @@ mod tests {
                 times: crate::store::view::RunTimes::default(),
             };
             let commands = ["stop", "resume", "clean", "answer", "status"];
-            commands.into_iter().filter(|command| TakenRuns::of(command).takes(&view)).collect()
+            commands.into_iter().filter(|command| AcceptedRuns::of(command).takes(&view)).collect()
         };
         let live: Vec<&str> = offered(&run, true);
         assert_eq!(live, ["stop", "status"]);

@@ -17,7 +17,6 @@ use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::output;
 use crate::cli::target::{refuse_cases, similar_path};
 use crate::cli::test::case_mistakes;
-use crate::domain::approval::{GrantedRule, PendingApproval, RuleScope};
 use crate::domain::id::{StateKind, StateName};
 use crate::domain::privilege::{RunPermission, StarterConsent};
 use crate::domain::tool_call::{one_line, printable, printable_line};
@@ -53,7 +52,8 @@ pub fn check(args: &CheckArgs) -> Result<CliExitCode, Error> {
     refuse_cases(&args.path)?;
     let mut subject = InspectedWorkflow::open(&args.path)?;
     let defined = Dataspace::of(&args.dir.root()).all_defined()?.defined;
-    subject.scope = subject.scope.with_defined_programs(defined.into_iter().map(|one| one.name));
+    subject.scope =
+        subject.scope.with_defined_programs(defined.into_iter().map(|program| program.name));
     let graphs = subject.graphs(args.profile.into());
     let consent = StarterConsent {
         tools: Vec::new(),
@@ -146,7 +146,7 @@ struct SeverityCounts {
 
 impl SeverityCounts {
     fn of(found: &[Diagnostic]) -> Self {
-        let count = |severity| found.iter().filter(|one| one.severity == severity).count();
+        let count = |severity| found.iter().filter(|found| found.severity == severity).count();
         Self { errors: count(Severity::Error), warnings: count(Severity::Warning) }
     }
 }
@@ -341,30 +341,26 @@ pub fn rules(args: &OneRunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
     let id = settings::chosen(&args.named, &root)?;
     let run = load_view(&root, &id)?.run;
+    let rules: Vec<_> = run.approval_rules.iter().map(ApprovalRuleRow::from).collect();
     if args.json {
-        let rules: Vec<_> = run.approval_rules.iter().map(ApprovalRuleRow::from).collect();
         return output::print_json(&json!({ "run": run.workflow_id, "rules": rules }));
     }
-    if run.approval_rules.is_empty() {
+    if rules.is_empty() {
         output::tell(&format!(
             "no rule was given in {id}; allow-always, as an answer to a tool call that needs approval, gives one"
         ));
         return Ok(CliExitCode::Success);
     }
     let mut rows = vec![["rule", "in", "given with", "by"].map(str::to_owned).to_vec()];
-    rows.extend(run.approval_rules.iter().map(as_row));
+    rows.extend(rules.iter().map(as_row));
     output::print(&table::text(&rows))
 }
 
-fn as_row(granted: &GrantedRule) -> Vec<String> {
-    let place = match &granted.scope {
-        RuleScope::State(state) => state.to_string(),
-        RuleScope::Run => "the run".to_owned(),
-    };
+fn as_row(row: &ApprovalRuleRow<'_>) -> Vec<String> {
     vec![
-        one_line(&granted.rule.to_string()),
-        place,
-        PendingApproval::name_of(granted.approval),
-        granted.by.clone().unwrap_or_else(|| "a person".to_owned()),
+        one_line(&row.rule),
+        row.state.map_or("the run".to_owned(), ToString::to_string),
+        row.approval.clone(),
+        row.by.unwrap_or("a person").to_owned(),
     ]
 }

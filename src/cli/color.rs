@@ -33,11 +33,11 @@ impl ColorChoice {
     /// Returns the choice in arguments that are not parsed yet; an invalid one is reported when they are.
     pub(super) fn in_arguments(arguments: &[OsString]) -> Self {
         let texts = || arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
-        let own = || texts().take_while(|text| *text != "--");
-        let values = own().zip(own().skip(1)).filter_map(|(option, value)| {
+        let options = || texts().take_while(|text| *text != "--");
+        let values = options().zip(options().skip(1)).filter_map(|(option, value)| {
             (option == OPTION).then_some(value).or_else(|| option.strip_prefix("--color="))
         });
-        let last = own().last().and_then(|last| last.strip_prefix("--color="));
+        let last = options().last().and_then(|last| last.strip_prefix("--color="));
         let value = last.or_else(|| values.last()).unwrap_or_default();
         Self::from_str(value, false).unwrap_or_default()
     }

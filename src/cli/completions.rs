@@ -102,7 +102,7 @@ fn text_of(command: &Command, page: &Man) -> io::Result<String> {
     }
     for several in command
         .get_positionals()
-        .filter(|one| one.get_num_args().is_some_and(|count| count.max_values() > 1))
+        .filter(|argument| argument.get_num_args().is_some_and(|count| count.max_values() > 1))
     {
         for name in several.get_value_names().unwrap_or_default() {
             let shown = format!("[\\fI{name}\\fR]");

@@ -253,7 +253,7 @@ fn rows(run: &Run, ledger: &Ledger, all: bool) -> Vec<AgentCostRow> {
     let agents = agents_by_cost(ledger);
     if all || agents.len() < MIN_FOLDED_AGENTS {
         let max_rows = if all { usize::MAX } else { DEFAULT_ROWS };
-        return cut(agents.into_iter().map(|one| row_of(&[one], "")).collect(), max_rows);
+        return cut(agents.into_iter().map(|agent| row_of(&[agent], "")).collect(), max_rows);
     }
     let began = first_states(run);
     let mut fan_outs: BTreeMap<FanOutKey, Vec<(&AgentId, &LedgerLine)>> = BTreeMap::new();
@@ -267,7 +267,7 @@ fn rows(run: &Run, ledger: &Ledger, all: bool) -> Vec<AgentCostRow> {
             let state = key.began.map_or("an unknown state".to_owned(), |began| began.to_string());
             rows.push(row_of(&members, &state));
         } else {
-            rows.extend(members.iter().map(|one| row_of(std::slice::from_ref(one), "")));
+            rows.extend(members.iter().map(|agent| row_of(std::slice::from_ref(agent), "")));
         }
     }
     rows.sort_by_key(|row| std::cmp::Reverse(row.line.used.cost_usd));
@@ -294,8 +294,8 @@ fn row_of(members: &[(&AgentId, &LedgerLine)], state: &str) -> AgentCostRow {
                 mean_and_most: Some((mean, (*most).clone(), dearest.used.cost_usd)),
             }
         }
-        one => {
-            let name = one.iter().map(|(agent, _)| agent.to_string()).collect();
+        only => {
+            let name = only.iter().map(|(agent, _)| agent.to_string()).collect();
             AgentCostRow { name, line, mean_and_most: None }
         }
     }

@@ -98,8 +98,8 @@ impl<'found> FirstDifference<'found> {
     /// Returns the first difference; `None` if there is none.
     fn of(found: &'found RunComparison, root: &RunsRoot) -> Result<Option<Self>, Error> {
         let Some(moment) = &found.diff.first else { return Ok(None) };
-        let texts = |run: &ComparedRun, own: &Option<_>| {
-            let turn = own.as_ref().map(|own: &TracedMoment| &own.turn);
+        let texts = |run: &ComparedRun, moment: &Option<_>| {
+            let turn = moment.as_ref().map(|moment: &TracedMoment| &moment.turn);
             turn.map(|turn| run.texts(root, turn)).transpose()
         };
         let texts = RunPair {
@@ -285,17 +285,17 @@ impl ShownDiff<'_> {
         let Some(FirstDifference { moment, parts }) = self.first else { return };
         heading(lines, "first difference");
         let mut place = format!("  {}#{}", moment.agent, moment.step);
-        for (sign, own) in [("-", &moment.moments.a), ("+", &moment.moments.b)] {
-            let _ = match own {
-                Some(own) => {
-                    write!(place, "  {sign} record {}, turn {}", own.seq, own.turn.turn + 1)
+        for (sign, traced) in [("-", &moment.moments.a), ("+", &moment.moments.b)] {
+            let _ = match traced {
+                Some(traced) => {
+                    write!(place, "  {sign} record {}, turn {}", traced.seq, traced.turn.turn + 1)
                 }
                 None => write!(place, "  {sign} nothing more"),
             };
         }
         lines.push(StyledLine::of(TextTone::Strong, &place));
-        if let (Some(own), None) | (None, Some(own)) = (&moment.moments.a, &moment.moments.b) {
-            lines.push(StyledLine::of(TextTone::Plain, &format!("    {}", moment_text(own))));
+        if let (Some(only), None) | (None, Some(only)) = (&moment.moments.a, &moment.moments.b) {
+            lines.push(StyledLine::of(TextTone::Plain, &format!("    {}", moment_text(only))));
         }
         for part in parts {
             different_part(lines, part);
@@ -424,8 +424,8 @@ fn around_difference(texts: RunPair<Option<String>>) -> RunPair<Option<String>> 
         let short = |text: String| flat(&text, MAX_SIDE_BYTES);
         return texts.map(|text| text.map(short));
     };
-    let same = a.chars().zip(b.chars()).take_while(|(one, other)| one == other);
-    let same: usize = same.map(|(one, _)| one.len_utf8()).sum();
+    let same = a.chars().zip(b.chars()).take_while(|(a, b)| a == b);
+    let same: usize = same.map(|(c, _)| c.len_utf8()).sum();
     let is_long = a.len().max(b.len()) > MAX_SIDE_BYTES && same > BEFORE_DIFFERENCE;
     let from = if is_long { a.floor_char_boundary(same - BEFORE_DIFFERENCE) } else { 0 };
     let mark = if from > 0 { "…" } else { "" };

@@ -133,7 +133,7 @@ pub(super) fn prepare(command: &mut CliCommand) -> Result<Option<CommandMirror>,
         EngineUse::Supervise(dir) => {
             decide(dir)?;
             if let Some(engine) = named(dir) {
-                let address = EngineAddress::parse(engine).map_err(crate::runtime::Error::from)?;
+                let address = EngineAddress::parse(engine)?;
                 dir.dir = Some(copies(dir.dir.as_ref(), &address, &directories::user_state()?));
             }
             return Ok(None);
@@ -196,9 +196,11 @@ pub(super) fn must_be_named(dir: &DirArgs, root: &RunsRoot, id: &RunId) -> Resul
 ///
 /// # Errors
 /// [`Error`] if it cannot be reached.
-pub(super) fn with_facts(own: Option<&Arc<dyn Engine>>) -> Result<Option<Arc<dyn Engine>>, Error> {
-    if own.is_some() {
-        return Ok(own.cloned());
+pub(super) fn with_facts(
+    of_run: Option<&Arc<dyn Engine>>,
+) -> Result<Option<Arc<dyn Engine>>, Error> {
+    if of_run.is_some() {
+        return Ok(of_run.cloned());
     }
     let url = std::env::var(FACTS_ENGINE).ok().filter(|url| !url.is_empty());
     url.map(|url| connected_to(&url)).transpose()
@@ -242,9 +244,7 @@ pub(super) fn required(dir: &DirArgs) -> Result<Arc<dyn Engine>, Error> {
 /// [`Error::Usage`] if no engine is named, [`Error`] if it cannot be served.
 pub(super) fn serve(dir: &DirArgs, options: &ServingOptions) -> Result<ServedEngine, Error> {
     let engine = address(dir)?.ok_or_else(unnamed)?;
-    let parsed = EngineAddress::parse(&engine);
-    let served = parsed.and_then(|address| connect::serve(&address, options));
-    Ok(served.map_err(crate::runtime::Error::from)?)
+    Ok(connect::serve(&EngineAddress::parse(&engine)?, options)?)
 }
 
 fn unnamed() -> Error {
@@ -296,8 +296,7 @@ pub(super) fn connected(dir: &DirArgs) -> Result<Option<Arc<dyn Engine>>, Error>
 }
 
 fn connected_to(url: &str) -> Result<Arc<dyn Engine>, Error> {
-    let connected = EngineAddress::parse(url).and_then(|address| connect(&address));
-    Ok(connected.map_err(crate::runtime::Error::from)?)
+    Ok(connect(&EngineAddress::parse(url)?)?)
 }
 
 /// Returns the directory of the copies: the given directory, or else the engine's directory beside the user's key,

@@ -160,6 +160,12 @@ pub enum Error {
     },
 }
 
+impl From<EngineError> for Error {
+    fn from(error: EngineError) -> Self {
+        Self::Runtime(error.into())
+    }
+}
+
 impl Error {
     /// Returns the conversion of a system's error that kept a command from `doing` something with a file.
     pub(super) fn io<P: AsRef<Path> + ?Sized>(

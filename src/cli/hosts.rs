@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::cli::args::hosts::{HostsArgs, HostsCommand};
+use crate::cli::args::hosts::{HostsArgs, HostsCommand, OneHostArgs};
 use crate::cli::candidates::DirArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::table::{self, TableCell};
@@ -15,7 +15,6 @@ use crate::domain::host::{HostLabel, HostName, HostStanding};
 use crate::engine::Engine;
 use crate::engine::shared_log::RegisteredHost;
 use crate::plugin::styled::TextTone;
-use crate::runtime;
 use crate::runtime::sharing::{EngineMirror, SilentHosts, silences};
 use crate::store::engine_note::EngineNote;
 use crate::store::layout::RunDir;
@@ -26,61 +25,46 @@ use crate::store::view::load_view;
 /// # Errors
 /// [`Error`] if no engine is named, it cannot be reached, or it does not know the host.
 pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
-    let refused = |error| Error::from(runtime::Error::from(error));
-    let dir =
-        match &args.command {
-            Some(
-                HostsCommand::Drain(one) | HostsCommand::Lost(one) | HostsCommand::Remove(one),
-            ) if one.dir.engine.is_some() => &one.dir,
-            Some(_) | None => &args.dir,
-        };
-    let connected = engine::required(dir)?;
-    let done = match &args.command {
-        None => {
-            let hosts = connected.hosts().map_err(refused)?;
-            let agents = AgentsAtHosts::of(&engine::mirror(connected)?)?;
-            return list(&hosts, &agents, args.json);
+    let Some(command) = &args.command else {
+        let connected = engine::required(&args.dir)?;
+        let hosts = connected.hosts()?;
+        return list(&hosts, &AgentsAtHosts::of(&engine::mirror(connected)?)?, args.json);
+    };
+    let OneHostArgs { host, dir } = command.host();
+    let connected = engine::required(if dir.engine.is_some() { dir } else { &args.dir })?;
+    let registered = connected.hosts()?.into_iter().find(|registered| registered.host == *host);
+    let is_alive = registered.as_ref().is_some_and(RegisteredHost::is_alive);
+    let is_lost = registered.is_some_and(|host| host.standing == HostStanding::Lost);
+    let outcome = match command {
+        HostsCommand::Drain(_) if is_lost => {
+            return Err(Error::Usage(format!(
+                "the host {host} was declared lost, so its agents continue on other hosts: nothing to drain"
+            )));
         }
-        Some(HostsCommand::Drain(one)) => {
-            let hosts = connected.hosts().map_err(refused)?;
-            let is_lost = |host: &RegisteredHost| host.standing == HostStanding::Lost;
-            if hosts.iter().any(|host| host.host == one.host && is_lost(host)) {
-                return Err(Error::Usage(format!(
-                    "the host {} was declared lost, so its agents continue on other hosts: nothing to drain",
-                    one.host
-                )));
-            }
-            connected.set_standing(&one.host, HostStanding::Draining).map_err(refused)?;
-            format!("{} keeps its agents, and gets no new ones", one.host)
+        HostsCommand::Drain(_) => {
+            connected.set_standing(host, HostStanding::Draining)?;
+            "keeps its agents, and gets no new ones"
         }
-        Some(HostsCommand::Lost(one)) => {
-            let hosts = connected.hosts().map_err(refused)?;
-            let was_alive = hosts.iter().any(|host| host.host == one.host && host.is_alive());
-            connected.set_standing(&one.host, HostStanding::Lost).map_err(refused)?;
-            if was_alive {
+        HostsCommand::Lost(_) => {
+            connected.set_standing(host, HostStanding::Lost)?;
+            if is_alive {
                 output::tell(&format!(
-                    "{} was alive: its worker stops what it runs, and can be started again",
-                    one.host
+                    "{host} was alive: its worker stops what it runs, and can be started again"
                 ));
             }
-            format!(
-                "{} is declared lost: its agents continue on other hosts, with the sessions that the engine keeps; a turn that it had begun may be paid for twice",
-                one.host
-            )
+            "is declared lost: its agents continue on other hosts, with the sessions that the engine keeps; a turn that it had begun may be paid for twice"
         }
-        Some(HostsCommand::Remove(one)) => {
-            let hosts = connected.hosts().map_err(refused)?;
-            if hosts.iter().any(|host| host.host == one.host && host.is_alive()) {
-                return Err(Error::Usage(format!(
-                    "the host {0} is alive: end its worker first, or declare it lost with `raymond hosts lost {0}`",
-                    one.host
-                )));
-            }
-            connected.remove_host(&one.host).map_err(refused)?;
-            format!("{} is removed", one.host)
+        HostsCommand::Remove(_) if is_alive => {
+            return Err(Error::Usage(format!(
+                "the host {host} is alive: end its worker first, or declare it lost with `raymond hosts lost {host}`"
+            )));
+        }
+        HostsCommand::Remove(_) => {
+            connected.remove_host(host)?;
+            "is removed"
         }
     };
-    output::print(&format!("{done}\n"))
+    output::print(&format!("{host} {outcome}\n"))
 }
 
 /// The number of live agents by their hosts.

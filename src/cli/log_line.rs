@@ -94,8 +94,8 @@ fn record(level: &str, message: String, target: &str, fields: Vec<(&str, Value)>
         let _ = write!(line, "{}\"{name}\":{value}", if line.is_empty() { '{' } else { ',' });
     }
     for (name, value) in fields {
-        let own = if COMMON.contains(&name) { "_" } else { "" };
-        let _ = write!(line, ",{}:{value}", Value::from(format!("{own}{name}")));
+        let mark = if COMMON.contains(&name) { "_" } else { "" };
+        let _ = write!(line, ",{}:{value}", Value::from(format!("{mark}{name}")));
     }
     printable_json(&(line + "}"))
 }

@@ -172,7 +172,7 @@ pub(super) fn proof_of_test(state: &UserState, runs: &Path) -> Option<(OsString,
 }
 
 fn is_of_test(root: &RunsRoot) -> bool {
-    let proof = directories::user_state().ok().and_then(|own| proof_of_test(&own, root.path()));
+    let proof = directories::user_state().ok().and_then(|state| proof_of_test(&state, root.path()));
     proof.is_some_and(|(_, proof)| std::env::var_os(TEST) == Some(proof))
 }
 

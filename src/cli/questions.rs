@@ -84,7 +84,7 @@ impl OpenQuestion {
         let Question { text, header, options, free, .. } = &self.question;
         let header = header.as_ref().map(|header| format!(" ({header})")).unwrap_or_default();
         let mut shown = printable_block(&format!("{head} asks{header}: {text}")) + "\n";
-        let widest = options.iter().map(|one| one.id.chars().count()).max().unwrap_or(0);
+        let widest = options.iter().map(|option| option.id.chars().count()).max().unwrap_or(0);
         for (option, number) in options.iter().zip(1..) {
             let meaning = if option.description.is_empty() {
                 ""
@@ -113,7 +113,7 @@ pub fn open(run: &Run) -> Vec<OpenQuestion> {
     let questions = run.agents.values().filter_map(OpenQuestion::of);
     let approvals = run.agents.values().flat_map(OpenQuestion::approvals_of);
     let mut open: Vec<OpenQuestion> = questions.chain(approvals).collect();
-    open.sort_by(|one, other| one.agent.cmp_by_number(&other.agent));
+    open.sort_by(|question, other| question.agent.cmp_by_number(&other.agent));
     open
 }
 
@@ -134,20 +134,20 @@ pub fn document(run: &Run) -> String {
 /// Returns the questions as text, each with the command that answers it.
 pub fn as_text(run: &Run, open: &[OpenQuestion]) -> String {
     let id = &run.workflow_id;
-    open.iter().fold(String::new(), |mut text, one| {
-        let (agent, node) = (&one.agent, &one.question.node);
+    open.iter().fold(String::new(), |mut text, asked| {
+        let (agent, node) = (&asked.agent, &asked.question.node);
         let alone = open.iter().filter(|other| other.question.node == *node).count() == 1;
         let name = if alone { node.clone() } else { format!("{agent}/{node}") };
-        let first = one.question.options.first();
+        let first = asked.question.options.first();
         let example = first.map_or("TEXT", |option| &option.id);
-        let _ = write!(text, "{}", one.text(&format!("{agent}/{node}")));
-        if one.approval.is_some() {
+        let _ = write!(text, "{}", asked.text(&format!("{agent}/{node}")));
+        if asked.approval.is_some() {
             let _ = writeln!(text, "  answer: raymond answer {id} {node} allow");
         } else {
             let named = printable_line(&format!("{name}={example}"));
             let _ = writeln!(text, "  answer: raymond answer {id} {}", quoted(&named));
         }
-        if let Some(until) = one.until {
+        if let Some(until) = asked.until {
             let _ = writeln!(
                 text,
                 "  until {}: then the run continues without an answer, if it is live",

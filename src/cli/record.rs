@@ -87,12 +87,12 @@ fn summary(id: &RunId, path: &Path, header: &CassetteHeader) -> String {
             "commands (Bash) were run: what they changed is not known",
         ),
     ];
-    let counted: Vec<_> = parts.into_iter().filter(|(count, ..)| *count > 0).collect();
-    if !counted.is_empty() {
+    let parts: Vec<_> = parts.into_iter().filter(|(count, ..)| *count > 0).collect();
+    if !parts.is_empty() {
         text.push_str("left out:\n");
     }
-    for (count, one, many) in counted {
-        let _ = writeln!(text, "  {count} {}", if count == 1 { one } else { many });
+    for (count, singular, plural) in parts {
+        let _ = writeln!(text, "  {count} {}", if count == 1 { singular } else { plural });
     }
     text
 }

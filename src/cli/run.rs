@@ -95,7 +95,7 @@ pub(super) fn create(
     let settings = settings::new(args, workflow)?;
     prepare_processes(&settings);
     let request = settings::request(&args.new_run, engine::of_run(&args.dir)?)?;
-    let facts = engine::with_facts(request.engine.as_ref().map(|own| &own.engine))?;
+    let facts = engine::with_facts(request.engine.as_ref().map(|of_run| &of_run.engine))?;
     confirmed(&args.options, |starter| {
         let graphs = graph_setup(facts.clone());
         runtime::create(root, workflow, &request, settings.clone(), graphs, starter)
@@ -691,7 +691,7 @@ fn process_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<Se
 }
 
 fn supervision_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Vec<SettingRow> {
-    let (given, own) = (&args.options.supervision, &manifest.supervision);
+    let (given, known) = (&args.options.supervision, &manifest.supervision);
     let policy = &plan.settings.supervision;
     let restarts = format!("{} in {}", policy.max_restarts, format_duration(policy.period_ms));
     let backoff = format!(
@@ -703,12 +703,17 @@ fn supervision_rows(args: &RunArgs, manifest: &Manifest, plan: &StartPlan) -> Ve
     let timeout = format_duration(policy.timeout_ms);
     let idle = format_duration(policy.idle_timeout_ms);
     vec![
-        row("restart", restart, given.restart.is_some(), own.restart.is_some()),
-        row("max_restarts", restarts, given.max_restarts.is_some(), own.max_restarts.is_some()),
-        row("backoff", backoff, given.backoff.is_some(), own.backoff_min_ms.is_some()),
-        row("timeout", timeout, given.timeout.is_some(), own.timeout_ms.is_some()),
-        row("idle_timeout", idle, given.idle_timeout.is_some(), own.idle_timeout_ms.is_some()),
-        row("on_exhausted", on_exhausted, given.on_exhausted.is_some(), own.on_exhausted.is_some()),
+        row("restart", restart, given.restart.is_some(), known.restart.is_some()),
+        row("max_restarts", restarts, given.max_restarts.is_some(), known.max_restarts.is_some()),
+        row("backoff", backoff, given.backoff.is_some(), known.backoff_min_ms.is_some()),
+        row("timeout", timeout, given.timeout.is_some(), known.timeout_ms.is_some()),
+        row("idle_timeout", idle, given.idle_timeout.is_some(), known.idle_timeout_ms.is_some()),
+        row(
+            "on_exhausted",
+            on_exhausted,
+            given.on_exhausted.is_some(),
+            known.on_exhausted.is_some(),
+        ),
     ]
 }
 

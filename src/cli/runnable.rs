@@ -36,8 +36,9 @@ pub(super) fn show(root: &RunsRoot) -> bool {
     if found.is_empty() {
         return false;
     }
-    let row = |one: &Runnable| {
-        vec![one.target.clone().into(), TableCell::of(TextTone::Faint, &one.description)]
+    let row = |runnable: &Runnable| {
+        let description = TableCell::of(TextTone::Faint, &runnable.description);
+        vec![runnable.target.clone().into(), description]
     };
     let rows: Vec<Vec<TableCell>> = found.iter().map(row).collect();
     let _ = table::print(table::lines(&rows));
@@ -65,9 +66,9 @@ fn all(folder: &Path, root: &RunsRoot) -> Vec<Runnable> {
         }
     }
     let defined = Dataspace::of(root).all_defined().map(|listing| listing.defined);
-    found.extend(defined.unwrap_or_default().into_iter().map(|one| Runnable {
-        description: format!("defined in {}", one.file.display()),
-        target: one.name,
+    found.extend(defined.unwrap_or_default().into_iter().map(|program| Runnable {
+        description: format!("defined in {}", program.file.display()),
+        target: program.name,
     }));
     found
 }
@@ -96,7 +97,7 @@ fn description(workflow: &Workflow) -> String {
     }
     let Ok(text) = scope.read(entry) else { return String::new() };
     let path = scope.path(entry);
-    let own = match StateKind::of(entry) {
+    let description = match StateKind::of(entry) {
         Some(StateKind::Graph) => {
             let vocabulary = GraphVocabulary::default();
             let profile = GraphProfile::Lenient;
@@ -113,5 +114,5 @@ fn description(workflow: &Workflow) -> String {
             body.lines().map(str::trim).find(|line| !line.is_empty()).map(str::to_owned)
         }
     };
-    own.unwrap_or_default()
+    description.unwrap_or_default()
 }

@@ -181,7 +181,7 @@ fn warn_of_names(options: &RunOptions, answerer: AnswererKind) {
         let name = given.split('=').next().unwrap_or_default();
         let known = || CLAUDE_OPTIONS.split_whitespace();
         let option = name.strip_prefix("--").filter(|name| !is_value && !name.contains(' '));
-        let meant = option.filter(|name| !known().any(|one| one == *name));
+        let meant = option.filter(|name| !known().any(|known| known == *name));
         if let Some(meant) = meant.and_then(|name| closest_slip(name, known())) {
             output::warn(&format!("-- {name}: did you mean --{meant}?"));
         }
@@ -355,13 +355,12 @@ fn listed(path: &Path) -> Result<Vec<ListedAnswer>, Error> {
 /// Adds the place of an impossible answer to the error about it.
 pub fn placed(error: runtime::Error, given: &QuestionArgs) -> Error {
     let runtime::Error::Answer { node, text, why } = &error else { return error.into() };
-    let is_it = |one: &(String, String)| one.0 == *node && one.1 == *text;
-    if given.answer.iter().any(is_it) {
+    if given.answer.iter().any(|(name, answer)| name == node && answer == text) {
         return Error::Usage(format!("--answer {node}={text}: {why}"));
     }
     let Some(path) = &given.answers else { return error.into() };
     let listed = listed(path).unwrap_or_default();
-    match listed.into_iter().find(|one| one.node == *node && one.text == *text) {
+    match listed.into_iter().find(|listed| listed.node == *node && listed.text == *text) {
         Some(ListedAnswer { line, column, .. }) => {
             Error::Usage(format!("{}:{line}:{column}: {why}", path.display()))
         }
@@ -410,7 +409,7 @@ pub(super) fn find(root: &RunsRoot, beginning: &RunId) -> Result<RunId, Error> {
             )),
             None => no_such_run(root, beginning).into(),
         }),
-        [one] => Ok(one.clone()),
+        [only] => Ok(only.clone()),
         several => Err(Error::Usage(ambiguous(beginning, several))),
     }
 }

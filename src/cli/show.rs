@@ -32,12 +32,11 @@ use crate::domain::views::{AgentDetail, AgentEndingView, StepRow, TurnRow};
 use crate::plugin::sentence::{date, sentence_without_refusals};
 use crate::plugin::styled::{StyledLine, TextTone, paint};
 use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
-use crate::runtime;
 use crate::runtime::branch::missing;
 use crate::runtime::sharing::{TurnPlace, transcripts};
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::{RunView, load_view, story};
-use crate::world::perform::{ScriptOutput, script_output};
+use crate::world::perform::script_output;
 
 mod script;
 
@@ -72,10 +71,7 @@ pub fn show(args: &ShowArgs) -> Result<CliExitCode, Error> {
         named => named,
     };
     let Some(agent) = named else { return list(args, &root, &id) };
-    let mut history = AgentHistory::of(agent.clone());
-    let view = story(&root, &id, |before, record| history.see(before, record))?;
-    check_agent_exists(&view.run, &agent)?;
-    let mut steps = history.steps(&view.run);
+    let (view, mut steps) = read(&root, &id, &agent)?;
     if let Some(number) = args.step {
         let last = steps.last().map_or(0, |step| step.number);
         steps.retain(|step| step.number == number);
@@ -109,16 +105,26 @@ pub(super) fn document_without_texts(
     id: &RunId,
     agent: &AgentId,
 ) -> Result<(RunView, AgentDetail), Error> {
-    let mut history = AgentHistory::of(agent.clone());
-    let view = story(root, id, |before, record| history.see(before, record))?;
-    check_agent_exists(&view.run, agent)?;
-    let steps = history.steps(&view.run);
+    let (view, steps) = read(root, id, agent)?;
     let (dir, elsewhere) = (root.run(id), TextsElsewhere::default());
     let sessions = KeptSessions::of(&view.run, &steps);
     let (whole, has_texts) = (false, false);
     let shown = AgentDetails { view: &view, dir, agent, elsewhere, sessions, whole, has_texts };
     let document = shown.document(&steps)?;
     Ok((view, document))
+}
+
+/// Reads a run, with the steps of one of its agents.
+fn read(
+    root: &RunsRoot,
+    id: &RunId,
+    agent: &AgentId,
+) -> Result<(RunView, Vec<HistoryStep>), Error> {
+    let mut history = AgentHistory::of(agent.clone());
+    let view = story(root, id, |before, record| history.see(before, record))?;
+    check_agent_exists(&view.run, agent)?;
+    let steps = history.steps(&view.run);
+    Ok((view, steps))
 }
 
 /// Returns the text with the tones of its lines: steps stand out, what is only around the texts does not.
@@ -271,9 +277,9 @@ impl AgentDetails<'_> {
             let _ = writeln!(out, "    {}", printable_line(status));
             return Ok(());
         };
-        let told = sentence_without_refusals(record);
-        let told = told.strip_prefix(&format!("{}  ", self.agent)).unwrap_or(&told);
-        let _ = writeln!(out, "    {}  {told}", date(record.at));
+        let sentence = sentence_without_refusals(record);
+        let sentence = sentence.strip_prefix(&format!("{}  ", self.agent)).unwrap_or(&sentence);
+        let _ = writeln!(out, "    {}  {sentence}", date(record.at));
         let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else {
             return Ok(());
         };
@@ -283,7 +289,9 @@ impl AgentDetails<'_> {
             let _ = writeln!(out, "    {known} {}", charge.cost.amount);
         }
         let refusals = charge.cost.refused_tools.calls.iter();
-        for refusal in refusals.filter(|one| !named.iter().any(|call| call.is_named_by(one))) {
+        for refusal in
+            refusals.filter(|refusal| !named.iter().any(|call| call.is_named_by(refusal)))
+        {
             let line = format!("    {}: {}", notice(refusal), refusal.why);
             let _ = writeln!(out, "{}", printable_line(&line));
         }
@@ -462,9 +470,8 @@ impl TextsElsewhere {
         let places = turns
             .filter_map(|turn| Some(TurnPlace { turn: turn.id.clone(), host: turn.host.clone()? }));
         let mut places: Vec<TurnPlace> = places.filter(|place| !is_here(&place.turn)).collect();
-        places.dedup_by(|one, other| one.turn == other.turn);
-        let found = transcripts(&*engine, run, places).map_err(runtime::Error::from)?;
-        Ok(Self(found))
+        places.dedup_by(|place, before| place.turn == before.turn);
+        Ok(Self(transcripts(&*engine, run, places)?))
     }
 
     /// Returns the prompt and the reply of a turn, if its host gave them.
@@ -476,13 +483,8 @@ impl TextsElsewhere {
     }
 
     /// Returns the output of the script of a turn, if its host gave it.
-    fn script(&self, turn: &HistoryTurn) -> Option<Result<ScriptOutput, String>> {
-        let output = self.given(turn)?.script.clone()?;
-        Some(output.map(|ScriptTexts { exit_code, stdout, stderr }| ScriptOutput {
-            exit_code,
-            stdout,
-            stderr,
-        }))
+    fn script(&self, turn: &HistoryTurn) -> Option<Result<ScriptTexts, String>> {
+        self.given(turn)?.script.clone()
     }
 
     /// Returns why the texts of a turn are not shown, or not whole.

@@ -92,7 +92,7 @@ fn bare(option: &str) -> &str {
 
 /// Returns whether a word is one of a list, or the list is empty.
 fn is_of(word: &str, list: &str) -> bool {
-    list.is_empty() || list.split(' ').any(|one| one == word)
+    list.is_empty() || list.split(' ').any(|listed| listed == word)
 }
 
 /// Returns the tip about an option that a command does not have.
@@ -100,7 +100,7 @@ fn foreign(option: &str, grammar: &Command, words: &[&str]) -> Option<String> {
     let named = words.iter().find_map(|word| grammar.find_subcommand(word));
     let command = named.or_else(|| grammar.find_subcommand("run"))?;
     let has = |tip: &str| match bare(tip).strip_prefix("--") {
-        Some(name) => command.get_arguments().any(|one| one.get_long() == Some(name)),
+        Some(name) => command.get_arguments().any(|argument| argument.get_long() == Some(name)),
         None => true,
     };
     let fits = |(commands, options, tip): &&(&str, &str, &str)| {
@@ -112,8 +112,8 @@ fn foreign(option: &str, grammar: &Command, words: &[&str]) -> Option<String> {
 /// Returns the tip about a word that is not an option and has no place.
 fn surplus(grammar: &Command, words: &[&str], word: &str) -> Option<String> {
     let shown = if word.contains(' ') { format!("'{word}'") } else { word.to_owned() };
-    let at = words.iter().rposition(|one| *one == word)?;
-    let option = words[..at].iter().rfind(|one| one.starts_with("--")).copied().unwrap_or("none");
+    let at = words.iter().rposition(|given| *given == word)?;
+    let option = words[..at].iter().rfind(|word| word.starts_with("--")).copied().unwrap_or("none");
     let (command, first) = (words.first().copied()?, words.get(1).copied().unwrap_or_default());
     let target = match command {
         "run" | "start" => Some(first).filter(|first| *first != word && !first.starts_with('-')),
@@ -188,8 +188,8 @@ mod tests {
             ("run haiku --buget 3", "a similar argument exists: '--budget'"),
         ];
         for (line, tip) in table {
-            let said = tips(line);
-            assert!(said.contains(tip) && said.matches("tip:").count() == 1, "{line}: {said}");
+            let text = tips(line);
+            assert!(text.contains(tip) && text.matches("tip:").count() == 1, "{line}: {text}");
         }
         let unknown = tips("run haiku --quux");
         assert!(!unknown.contains("tip:"), "{unknown}");

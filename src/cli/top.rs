@@ -170,11 +170,11 @@ impl TopApp {
             return Ok("it is not live, so there is nothing to stop".to_owned());
         }
         person::must_act("stop a run")?;
-        let said = match agent_orders::ask(self.watch.dir(), &directories::user_state()?.key()?)? {
-            Some(_) => "it stops once its running turns have finished",
-            None => "it ended before it could be stopped",
-        };
-        Ok(said.to_owned())
+        let name = agent_orders::ask(self.watch.dir(), &directories::user_state()?.key()?)?;
+        Ok(match name {
+            Some(_) => "it stops once its running turns have finished".to_owned(),
+            None => "it ended before it could be stopped".to_owned(),
+        })
     }
 
     /// Rebuilds the rows after a change, or once a second for the times in them. The text of a row is made when it is
@@ -389,13 +389,13 @@ fn typing(screen: &mut TopScreen, key: KeyCode) {
 const ANSWER: usize = 4;
 
 /// Returns all messages that are kept, wrapped.
-fn message_lines<'said>(
-    said: impl IntoIterator<Item = &'said ConversationItem>,
+fn message_lines<'items>(
+    items: impl IntoIterator<Item = &'items ConversationItem>,
     width: usize,
 ) -> Vec<(TextTone, String)> {
     let mut lines = Vec::new();
-    for said in said {
-        let (tone, first, rest, text, max_lines) = match said {
+    for item in items {
+        let (tone, first, rest, text, max_lines) = match item {
             ConversationItem::Text(text) => (TextTone::Plain, "", "", text, usize::MAX),
             ConversationItem::Tool(text) => (TextTone::Good, "▸ ", "  ", text, usize::MAX),
             ConversationItem::Answer(text) => (TextTone::Faint, "  → ", "    ", text, ANSWER),
@@ -410,7 +410,7 @@ fn message_lines<'said>(
         if more {
             lines.push((tone, format!("{rest}…")));
         }
-        if matches!(said, ConversationItem::Text(_)) {
+        if matches!(item, ConversationItem::Text(_)) {
             lines.push((TextTone::Plain, String::new()));
         }
     }
@@ -609,7 +609,7 @@ impl RowSelection {
     fn is(&self, entries: &[AgentEntry], row: &TreeRow) -> bool {
         match (self, &row.of) {
             (Self::Agent(id), RowSubject::One(entry)) => entries[*entry].id == *id,
-            (Self::Many(one), RowSubject::Many { family, .. }) => one == family,
+            (Self::Many(chosen), RowSubject::Many { family, .. }) => chosen == family,
             _ => false,
         }
     }
@@ -715,12 +715,12 @@ mod messages_tests {
 
     #[test]
     fn control_characters_are_escaped_and_long_answers_cut() {
-        let said = [
+        let items = [
             ConversationItem::Text("a\u{1b}[2Jb".into()),
             ConversationItem::Answer("1\n2\n3\n4\n5".into()),
         ];
         let lines: Vec<String> =
-            message_lines(&said, 40).into_iter().map(|(_, line)| line).collect();
+            message_lines(&items, 40).into_iter().map(|(_, line)| line).collect();
         assert_eq!(lines, ["a\\u{1b}[2Jb", "", "  → 1", "    2", "    3", "    4", "    …"]);
     }
 }

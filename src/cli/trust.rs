@@ -8,6 +8,7 @@ use super::exit::{CliExitCode, Error};
 use super::{output, table};
 use crate::cli::args::hosts::TrustArgs;
 use crate::language::graph::vocabulary::GraphVocabulary;
+use crate::language::privileges::PrivilegeRequest;
 use crate::runtime::checked_workflow::CapturedWorkflow;
 use crate::runtime::trust::{ExaminedFolder, examine, folder_name};
 use crate::runtime::{Workflow, directories, settings_of};
@@ -69,13 +70,13 @@ fn standing(folder: &str, trust: &FolderTrust) -> String {
 }
 
 fn print_json(examined: &ExaminedFolder, is_trusted: bool) -> Result<CliExitCode, Error> {
-    let request = |one: &crate::language::privileges::PrivilegeRequest| {
+    let request = |request: &PrivilegeRequest| {
         json!({
-            "path": one.file,
-            "line": one.place.line,
-            "column": one.place.column,
-            "privilege": one.privilege.name(),
-            "purpose": one.purpose,
+            "path": request.file,
+            "line": request.place.line,
+            "column": request.place.column,
+            "privilege": request.privilege.name(),
+            "purpose": request.purpose,
         })
     };
     let requests: Vec<_> = examined.requests.iter().map(request).collect();
@@ -108,8 +109,9 @@ fn list(state: &UserState, json: bool) -> Result<CliExitCode, Error> {
     if folders.is_empty() {
         output::tell("no folder is trusted");
     }
-    let row = |one: &TrustedFolder| {
-        vec![one.folder.clone(), one.at.to_string(), one.origin.meaning().to_owned()]
+    let row = |trusted: &TrustedFolder| {
+        let TrustedFolder { folder, at, origin, .. } = trusted;
+        vec![folder.clone(), at.to_string(), origin.meaning().to_owned()]
     };
     output::print(&table::text(&folders.iter().map(row).collect::<Vec<_>>()))
 }

@@ -171,7 +171,7 @@ impl<'a> VisitedAgent<'a> {
             RunCommand::Attach(attached) => attached.turn.agent == self.agent,
             _ => false,
         };
-        if waiting.iter().filter_map(|one| one.command.as_ref()).any(is_earlier) {
+        if waiting.iter().filter_map(|entry| entry.command.as_ref()).any(is_earlier) {
             let (run, agent) = (&self.run, &self.agent);
             return Err(Error::Usage(format!(
                 "what was said to {agent} or edited for it before waits for `raymond resume {run}`"
@@ -195,7 +195,7 @@ impl<'a> VisitedAgent<'a> {
         let key = directories::user_state()?.key()?;
         loop {
             let waiting = inbox::list(&self.dir().inbox(), Some(&key))?;
-            if !waiting.iter().any(|one| one.name == given.name) {
+            if !waiting.iter().any(|entry| entry.name == given.name) {
                 break;
             }
             let is_live = load_view(&self.root, &self.run)?.held;
@@ -297,17 +297,17 @@ fn attached(visited: &VisitedAgent<'_>) -> Result<Option<(AttachedSession, usize
     let program = std::mem::take(&mut opened.program);
     let name = program.program.clone();
     let status = program.run().map_err(Error::io("start", &name))?;
-    let said = opened.said().map_err(Error::io("read", opened.session_file()))?;
-    if said.count == 0 {
+    let conversation = opened.said().map_err(Error::io("read", opened.session_file()))?;
+    if conversation.count == 0 {
         if !status.success() {
             return Err(Error::Usage(format!("Claude Code ended with {status}; nothing was said")));
         }
         return Ok(None);
     }
     let SessionAttachment { from, session, .. } = opened;
-    let (turn, message) = (agent.turn_id(), said.last_reply);
+    let (turn, message) = (agent.turn_id(), conversation.last_reply);
     let attached = AttachedSession { turn, from, session, message, is_late: false };
-    Ok(Some((attached, said.count)))
+    Ok(Some((attached, conversation.count)))
 }
 
 // `raymond edit`: a person edits the pending prompt of an agent.

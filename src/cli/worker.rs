@@ -40,7 +40,7 @@ pub fn worker(args: &WorkerArgs) -> Result<CliExitCode, Error> {
         u32::try_from(capacity::processes(host::cores(), host::memory())).unwrap_or(u32::MAX)
     });
     let shared_dir = args.shared_dir.as_deref().map(directories::directory).transpose()?;
-    let allows = |one: AllowArg| args.allow.contains(&one);
+    let allows = |allowed: AllowArg| args.allow.contains(&allowed);
     let options = WorkerOptions {
         host: host.clone(),
         slots,

@@ -166,8 +166,9 @@ fn list(args: &AllRunsArgs) -> Result<CliExitCode, Error> {
     Ok(shown)
 }
 
-fn definition(one: &DefinedProgram) -> serde_json::Value {
-    json!({ "name": one.name, "label": one.label, "file": one.file, "program": one.program, "at": one.at })
+fn definition(defined: &DefinedProgram) -> serde_json::Value {
+    let DefinedProgram { name, label, file, program, at, .. } = defined;
+    json!({ "name": name, "label": label, "file": file, "program": program, "at": at })
 }
 
 /// A run of programs.

@@ -191,30 +191,33 @@ impl RunWorktrees<'_> {
                 Ok(outcome) => outcome,
                 Err(error) => Err(RemovalRefusal::Refused(error.to_string())),
             };
-            let one = PrunedWorktree { record, outcome };
+            let worktree = PrunedWorktree { record, outcome };
             if !self.args.one.json {
-                output::print(&format!("{}\n", printable_block(&self.sentence(&one))))?;
+                output::print(&format!("{}\n", printable_block(&self.sentence(&worktree))))?;
             }
-            pruned.push(one);
+            pruned.push(worktree);
         }
         if self.args.one.json {
-            self.print_json(pruned.iter().map(|one| self.removal(one)).collect::<Vec<_>>())?;
+            self.print_json(
+                pruned.iter().map(|worktree| self.removal(worktree)).collect::<Vec<_>>(),
+            )?;
         } else if pruned.is_empty() {
             self.tell_of_none();
         }
-        let refused = |one: &PrunedWorktree| matches!(one.outcome, Err(RemovalRefusal::Refused(_)));
+        let refused =
+            |pruned: &PrunedWorktree| matches!(pruned.outcome, Err(RemovalRefusal::Refused(_)));
         Ok(if pruned.iter().any(refused) { CliExitCode::Io } else { CliExitCode::Success })
     }
 
     fn tell_of_none(&self) {
         let id = &self.view.run.workflow_id;
-        if self.args.prune {
-            return output::tell(&format!(
-                "{id} has no worktrees, so there is nothing to remove. Work kept from removed worktrees: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
-            ));
-        }
+        let why = if self.args.prune {
+            ", so there is nothing to remove"
+        } else {
+            " now; an agent gets one if the state it starts in says `worktree: true`"
+        };
         output::tell(&format!(
-            "{id} has no worktrees now; an agent gets one if the state it starts in says `worktree: true`. Work kept from removed worktrees: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
+            "{id} has no worktrees{why}. Work kept from removed worktrees: git for-each-ref refs/raymond/kept/{id} refs/heads/raymond/{id}"
         ));
     }
 
@@ -276,24 +279,25 @@ impl RunWorktrees<'_> {
         }
     }
 
-    fn removal<'seen>(&self, one: &'seen PrunedWorktree) -> RemovalRow<'seen> {
-        let removed = one.outcome.as_ref().ok();
+    fn removal<'seen>(&self, pruned: &'seen PrunedWorktree) -> RemovalRow<'seen> {
+        let PrunedWorktree { record, outcome } = pruned;
+        let removed = outcome.as_ref().ok();
         RemovalRow {
-            agent: &one.record.agent,
-            branch: &one.record.branch,
-            directory: self.directory(&one.record.agent),
+            agent: &record.agent,
+            branch: &record.branch,
+            directory: self.directory(&record.agent),
             removed: removed.is_some(),
             kept: removed.and_then(|removed| removed.kept.as_ref()),
             branch_kept: removed.is_none_or(|removed| removed.branch.is_some()),
-            why: one.outcome.as_ref().err().map(ToString::to_string),
+            why: outcome.as_ref().err().map(ToString::to_string),
         }
     }
 
     /// Formats the outcome of a worktree's removal as a line.
-    fn sentence(&self, one: &PrunedWorktree) -> String {
-        let agent = &one.record.agent;
+    fn sentence(&self, PrunedWorktree { record, outcome }: &PrunedWorktree) -> String {
+        let agent = &record.agent;
         let place = below_here(&self.directory(agent));
-        match &one.outcome {
+        match outcome {
             Err(stay) => format!("{agent} stays: {stay} ({place})\n"),
             Ok(RemovedWorktree { kept, branch }) => {
                 let kept = kept
@@ -301,7 +305,7 @@ impl RunWorktrees<'_> {
                     .map(|name| format!("; what was not committed is kept: git show {name}"));
                 let branch = match branch {
                     Some(branch) => format!("; its branch {branch} is kept"),
-                    None => format!(" with its branch {}", one.record.branch),
+                    None => format!(" with its branch {}", record.branch),
                 };
                 format!("{agent} removed{branch}{}\n", kept.unwrap_or_default())
             }

@@ -62,15 +62,10 @@ impl AccessToken {
         Self(secret.into())
     }
 
-    /// Returns the secret, to print it in an address.
-    pub fn secret(&self) -> &str {
-        &self.0
-    }
-
     /// Returns whether a text is the secret, in a time that does not depend on where they differ.
     fn is(&self, text: &str) -> bool {
-        let (own, other) = (Sha256::digest(&self.0), Sha256::digest(text));
-        own.iter().zip(other.iter()).fold(0, |all, (one, two)| all | (one ^ two)) == 0
+        let (secret, other) = (Sha256::digest(&self.0), Sha256::digest(text));
+        secret.iter().zip(other.iter()).fold(0, |all, (byte, other)| all | (byte ^ other)) == 0
     }
 }
 
@@ -106,7 +101,7 @@ impl AccessRules {
     /// # Errors
     /// [`AccessRefusal::Host`], [`AccessRefusal::Origin`], [`AccessRefusal::ContentType`].
     pub fn check_source(&self, head: &RequestHead) -> Result<(), AccessRefusal> {
-        let host = head.host.as_deref().filter(|host| self.is_own(host));
+        let host = head.host.as_deref().filter(|host| self.is_named(host));
         let host = host.ok_or(AccessRefusal::Host)?;
         let is_foreign = match &head.origin {
             Some(origin) => *origin != format!("http://{host}"),
@@ -135,8 +130,8 @@ impl AccessRules {
     /// [`AccessRefusal::NoKey`].
     pub fn check_key(&self, head: &RequestHead, now: Timestamp) -> Result<(), AccessRefusal> {
         let name = self.cookie_name();
-        let mut own = head.cookies.iter().filter(|(one, _)| *one == name);
-        let has_cookie = own.any(|(_, value)| self.is_cookie(value, now));
+        let mut cookies = head.cookies.iter().filter(|(cookie, _)| *cookie == name);
+        let has_cookie = cookies.any(|(_, value)| self.is_cookie(value, now));
         let has_token = head.bearer.as_deref().is_some_and(|token| self.is_token(token));
         (has_cookie || has_token).then_some(()).ok_or(AccessRefusal::NoKey)
     }
@@ -153,7 +148,7 @@ impl AccessRules {
 
     /// Returns whether a host is this server's: `localhost` or an address, with the port. A name could be made to lead
     /// here, an address cannot.
-    fn is_own(&self, host: &str) -> bool {
+    fn is_named(&self, host: &str) -> bool {
         let (name, port) = match host.rsplit_once(':') {
             Some((name, port)) if !port.ends_with(']') => (name, port.parse().ok()),
             _ => (host, Some(80)),
@@ -200,8 +195,8 @@ impl RequestHead {
     pub fn read(method: &Method, uri: &Uri, headers: &HeaderMap) -> Self {
         let text = |name: HeaderName| {
             let mut all = headers.get_all(name).iter();
-            let one = all.next()?.to_str().ok()?.to_owned();
-            all.next().is_none().then_some(one)
+            let first = all.next()?.to_str().ok()?.to_owned();
+            all.next().is_none().then_some(first)
         };
         let bearer = text(header::AUTHORIZATION);
         let cookies = text(header::COOKIE).unwrap_or_default();

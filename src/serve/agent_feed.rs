@@ -78,7 +78,8 @@ impl AgentFeedSource {
     fn look_for_turn(&mut self) -> bool {
         self.looked = Instant::now();
         let last = turn_transcript::last(&self.steps, &self.agent).ok().flatten();
-        let Some(last) = last.filter(|last| self.turn.as_ref().is_none_or(|(one, _)| one != last))
+        let Some(last) =
+            last.filter(|last| self.turn.as_ref().is_none_or(|(turn, _)| turn != last))
         else {
             return false;
         };
@@ -239,9 +240,9 @@ pub fn agents(
     limit: usize,
 ) -> Result<AgentsPage, store::Error> {
     let watch = RunWatcher::open(dir.clone())?;
-    let mut told = ToldRun::default();
-    told.update(watch.known(), watch.expected(), None);
-    let rows = told.rows();
+    let mut sent = SentRun::default();
+    sent.update(watch.known(), watch.expected(), None);
+    let rows = sent.rows();
     let is_later = |row: &&&AgentRow| after.is_none_or(|after| row.id.cmp_by_number(after).is_gt());
     let mut later: Vec<AgentRow> = rows.iter().filter(is_later).map(|row| (*row).clone()).collect();
     let more = later.len().saturating_sub(limit);
@@ -335,9 +336,9 @@ struct KindCounts {
     finished: usize,
 }
 
-/// The rows of a run and its headline, as they were told last.
+/// The rows of a run and its headline, as they were sent last.
 #[derive(Debug, Default)]
-pub struct ToldRun {
+pub struct SentRun {
     rows: HashMap<AgentId, AgentRow>,
     headline: Option<RunHeadline>,
 }
@@ -351,7 +352,7 @@ pub struct RunChanges {
     pub headline: Option<RunHeadline>,
 }
 
-impl ToldRun {
+impl SentRun {
     /// Takes in a run as it is now, and as it is `expected` to be once it has taken the commands in its inbox; returns
     /// what has changed.
     pub fn update(
@@ -371,7 +372,7 @@ impl ToldRun {
                 changes.rows.push(row);
             }
         }
-        changes.rows.sort_by(|one, other| one.id.cmp_by_number(&other.id));
+        changes.rows.sort_by(|row, other| row.id.cmp_by_number(&other.id));
         let headline = headline(known, expected, counts, started);
         if self.headline.as_ref() != Some(&headline) {
             self.headline = Some(headline.clone());
@@ -383,7 +384,7 @@ impl ToldRun {
     /// Returns all rows, parents before their children.
     pub fn rows(&self) -> Vec<&AgentRow> {
         let mut rows: Vec<&AgentRow> = self.rows.values().collect();
-        rows.sort_by(|one, other| one.id.cmp_by_number(&other.id));
+        rows.sort_by(|row, other| row.id.cmp_by_number(&other.id));
         rows
     }
 
@@ -463,20 +464,20 @@ mod agent_rows_tests {
     }
 
     #[test]
-    fn only_what_has_changed_is_told() {
-        let (seen, mut told) = (HashMap::new(), ToldRun::default());
+    fn only_what_has_changed_is_sent() {
+        let (seen, mut sent) = (HashMap::new(), SentRun::default());
         let mut scene = Scene::begin();
         scene.take("main", tag(TagName::Fork, "NEXT.md", "WORK.md"));
-        let first = told.update(known(&scene, &seen), &scene.run, None);
+        let first = sent.update(known(&scene, &seen), &scene.run, None);
         let ids: Vec<&str> = first.rows.iter().map(|row| row.id.as_str()).collect();
         assert_eq!(ids, ["main", "main.1"]);
         assert!(first.headline.is_some());
-        assert_eq!(told.update(known(&scene, &seen), &scene.run, None), RunChanges::default());
+        assert_eq!(sent.update(known(&scene, &seen), &scene.run, None), RunChanges::default());
         scene.take("main.1", result("<b>done</b>"));
-        let next = told.update(known(&scene, &seen), &scene.run, None);
+        let next = sent.update(known(&scene, &seen), &scene.run, None);
         let [row] = next.rows.as_slice() else { panic!("one row: {next:?}") };
         assert_eq!((row.kind, row.text.as_str()), (RowKind::Finished, "<b>done</b>"));
-        assert_eq!(next.headline.map(|one| one.counts.finished), Some(1));
-        assert_eq!(told.rows().len(), 2);
+        assert_eq!(next.headline.map(|headline| headline.counts.finished), Some(1));
+        assert_eq!(sent.rows().len(), 2);
     }
 }

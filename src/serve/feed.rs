@@ -174,8 +174,8 @@ impl FeedState {
         let events = match self.source.refresh() {
             Ok(events) => events,
             Err(error) => {
-                let told = FeedEvent::of("unreadable", &error.to_string());
-                self.pass_on(&told.frame(None));
+                let event = FeedEvent::of("unreadable", &error.to_string());
+                self.pass_on(&event.frame(None));
                 return false;
             }
         };
@@ -224,7 +224,7 @@ impl FeedState {
     fn since(&self, number: u64) -> Option<Vec<Bytes>> {
         let first = self.kept.front().map_or(self.number + 1, |(first, _)| *first);
         let is_known = number <= self.number && number + 1 >= first;
-        let later = self.kept.iter().filter(|(one, _)| *one > number);
+        let later = self.kept.iter().filter(|(kept, _)| *kept > number);
         is_known.then(|| later.map(|(_, frame)| frame.clone()).collect())
     }
 

@@ -333,7 +333,7 @@ fn series(charges: &[TimedCharge], began: Timestamp, span: u64) -> Vec<CostSerie
         *sums.entry(&charge.name).or_default() += charge.dollars;
     }
     let mut names: Vec<(&str, f64)> = sums.into_iter().collect();
-    names.sort_by(|(_, one), (_, other)| other.total_cmp(one));
+    names.sort_by(|(_, sum), (_, other)| other.total_cmp(sum));
     let kept = if names.len() > MAX_NAMES + 1 { MAX_NAMES } else { names.len() };
     let mut all: Vec<(&str, Vec<f64>)> =
         names[..kept].iter().map(|(name, _)| (*name, nothing())).collect();
@@ -349,11 +349,11 @@ fn series(charges: &[TimedCharge], began: Timestamp, span: u64) -> Vec<CostSerie
         }
     }
     let rounded = |dollars: &f64| (dollars * 1e6).round() / 1e6;
-    let one = |(name, sums): &(&str, Vec<f64>)| CostSeries {
+    let of_name = |(name, sums): &(&str, Vec<f64>)| CostSeries {
         name: (*name).to_owned(),
         usd: sums.iter().map(rounded).collect(),
     };
-    all.iter().map(one).collect()
+    all.iter().map(of_name).collect()
 }
 
 /// Reads the costs of a run over time.
@@ -506,10 +506,10 @@ mod cost_times_tests {
             .map(|number| charge(0, &format!("s{number}"), 1.0 + f64::from(number)))
             .collect();
         charges.push(charge(2500, "s8", 0.5));
-        let told = series(&charges, Timestamp(0), 1000);
-        let names: Vec<&str> = told.iter().map(|one| one.name.as_str()).collect();
+        let series = series(&charges, Timestamp(0), 1000);
+        let names: Vec<&str> = series.iter().map(|of_name| of_name.name.as_str()).collect();
         assert_eq!(names, ["s8", "s7", "s6", "s5", "s4", "s3", "s2", "others"]);
-        assert!((told[0].usd[0] - 9.0).abs() < 1e-9 && (told[0].usd[2] - 0.5).abs() < 1e-9);
-        assert!((told[7].usd[0] - 3.0).abs() < 1e-9, "the two cheapest");
+        assert!((series[0].usd[0] - 9.0).abs() < 1e-9 && (series[0].usd[2] - 0.5).abs() < 1e-9);
+        assert!((series[7].usd[0] - 3.0).abs() < 1e-9, "the two cheapest");
     }
 }

@@ -71,9 +71,9 @@ impl Body for ReplyBody {
 pub fn bounded(value: Value, longest: usize) -> Value {
     match value {
         Value::String(text) => Value::String(beginning(text, longest)),
-        Value::Array(all) => all.into_iter().map(|one| bounded(one, longest)).collect(),
+        Value::Array(all) => all.into_iter().map(|value| bounded(value, longest)).collect(),
         Value::Object(fields) => {
-            fields.into_iter().map(|(name, one)| (name, bounded(one, longest))).collect()
+            fields.into_iter().map(|(name, value)| (name, bounded(value, longest))).collect()
         }
         Value::Null | Value::Bool(_) | Value::Number(_) => value,
     }

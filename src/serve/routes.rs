@@ -137,7 +137,10 @@ fn action_name(name: &str) -> Option<String> {
 /// Returns the value of a parameter of a query. Only names and numbers are asked for in queries, and texts of filters.
 pub fn parameter(query: Option<&str>, name: &str) -> Option<String> {
     let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs.into_iter().find(|(one, _)| *one == name).and_then(|(_, value)| decoded(value))
+    pairs
+        .into_iter()
+        .find(|(parameter, _)| *parameter == name)
+        .and_then(|(_, value)| decoded(value))
 }
 
 /// Returns a percent-decoded text, or `None` if the result is not a text.
@@ -319,19 +322,19 @@ pub fn command(answer: Result<Value, CommandRefusal>) -> PageReply {
                 RefusalKind::Refused => StatusCode::CONFLICT,
                 RefusalKind::Failed => StatusCode::INTERNAL_SERVER_ERROR,
             };
-            let mut told = json!({ "error": refusal.message });
+            let mut reply = json!({ "error": refusal.message });
             if let Some(field) = refusal.field {
-                told["field"] = json!(field);
+                reply["field"] = json!(field);
             }
-            json_with(status, &told)
+            json_with(status, &reply)
         }
     }
 }
 
 /// Returns the reply to an action whose body does not fit.
 pub fn misfit(misfit: &BodyMisfit) -> PageReply {
-    let told = json!({ "error": misfit.to_string(), "field": misfit.field() });
-    json_with(StatusCode::BAD_REQUEST, &told)
+    let reply = json!({ "error": misfit.to_string(), "field": misfit.field() });
+    json_with(StatusCode::BAD_REQUEST, &reply)
 }
 
 /// Returns the reply for what was read of a run.

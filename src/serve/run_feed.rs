@@ -21,7 +21,7 @@ use crate::plugin::sentence::sentence;
 use crate::plugin::styled::TextTone;
 use crate::process::{tool_calls, turn_transcript};
 use crate::runtime::observing::run_watcher::RunWatcher;
-use crate::serve::agent_feed::{RunChanges, ToldRun};
+use crate::serve::agent_feed::{RunChanges, SentRun};
 use crate::serve::backend::{CommandBackend, FollowedRun};
 use crate::serve::feed::{FeedEvent, FeedSource};
 use crate::store;
@@ -49,12 +49,12 @@ const MAX_LINES: usize = 300;
 pub struct RunFeedSource {
     backend: Arc<dyn CommandBackend>,
     watch: RunWatcher,
-    told: ToldRun,
+    sent: SentRun,
     started: Option<Timestamp>,
     lines: VecDeque<PageLogLine>,
     /// True if something has changed that is not told yet.
     is_due: bool,
-    told_at: Instant,
+    sent_at: Instant,
     pause: Duration,
 }
 
@@ -71,26 +71,26 @@ impl RunFeedSource {
         let mut source = Self {
             backend,
             watch,
-            told: ToldRun::default(),
+            sent: SentRun::default(),
             started,
             lines,
             is_due: false,
-            told_at: Instant::now(),
+            sent_at: Instant::now(),
             pause: Duration::ZERO,
         };
-        source.tell();
+        source.send();
         Ok(source)
     }
 
     /// Takes in the run as it is now, and returns what has changed.
-    fn tell(&mut self) -> RunChanges {
+    fn send(&mut self) -> RunChanges {
         let begin = Instant::now();
         let (known, expected) = (self.watch.known(), self.watch.expected());
-        let changes = self.told.update(known, expected, self.started);
+        let changes = self.sent.update(known, expected, self.started);
         let (run, held, started) = (known.run, known.held, self.started.unwrap_or_default());
         self.backend.follow(&FollowedRun { run, expected, held, started });
         self.pause = begin.elapsed() * PAUSE_FACTOR;
-        (self.told_at, self.is_due) = (Instant::now(), false);
+        (self.sent_at, self.is_due) = (Instant::now(), false);
         changes
     }
 
@@ -120,19 +120,19 @@ impl FeedSource for RunFeedSource {
             let surplus = self.lines.len().saturating_sub(MAX_LINES);
             self.lines.drain(..surplus);
         }
-        let quiet = self.told_at.elapsed();
+        let quiet = self.sent_at.elapsed();
         if (self.is_due && quiet >= self.pause) || quiet >= STATUS_INTERVAL.max(self.pause) {
-            let changes = self.tell();
+            let changes = self.send();
             events.extend(Self::events_of(changes));
         }
         Ok(events)
     }
 
     fn whole(&self, after: Option<u64>) -> Vec<FeedEvent> {
-        let headline = self.told.headline();
+        let headline = self.sent.headline();
         let mut events: Vec<FeedEvent> =
             headline.map(|headline| FeedEvent::of("run", headline)).into_iter().collect();
-        let rows = self.told.rows();
+        let rows = self.sent.rows();
         events.extend(rows.chunks(ROWS).map(|rows| FeedEvent::of("agents", &rows)));
         let after = after.unwrap_or(0);
         let first = self.lines.front().map_or(after + 1, |line| line.seq);

@@ -371,6 +371,15 @@ impl FinishedAgent {
         Some(self.failed_in.as_ref()?.shown_in(self.failed_folder.as_ref()))
     }
 
+    /// Returns the word for its ending: `finished`, `failed` or `unneeded`.
+    pub fn standing(&self) -> &'static str {
+        match self.ending {
+            AgentEnding::Result(_) => "finished",
+            AgentEnding::Error(_) if self.has_failed() => "failed",
+            AgentEnding::Error(_) => "unneeded",
+        }
+    }
+
     /// Returns whether it has failed; an agent that was only no longer needed has not.
     pub fn has_failed(&self) -> bool {
         matches!(self.ending, AgentEnding::Error(_)) && self.cause != Some(FailureCause::Unneeded)

@@ -533,7 +533,9 @@ pub struct TurnTexts {
 pub struct ScriptTexts {
     /// Its exit code.
     pub exit_code: i64,
+    /// Its stdout, or the beginning and the end of it.
     pub stdout: String,
+    /// Its stderr, or the beginning and the end of it.
     pub stderr: String,
 }
 

@@ -234,14 +234,13 @@ impl AgentEndingView {
     /// Returns the view of an agent's ending.
     pub fn of(agent: &FinishedAgent) -> Self {
         let cause = agent.cause;
-        let (status, result, failure) = match &agent.ending {
-            AgentEnding::Result(result) => ("finished", Some(result.clone()), None),
+        let (result, failure) = match &agent.ending {
+            AgentEnding::Result(result) => (Some(result.clone()), None),
             AgentEnding::Error(error) => {
-                let status = if agent.has_failed() { "failed" } else { "unneeded" };
-                (status, None, Some(AgentFailureView { error: error.clone(), cause }))
+                (None, Some(AgentFailureView { error: error.clone(), cause }))
             }
         };
-        Self { status, result, failure, untold: agent.untold.clone() }
+        Self { status: agent.standing(), result, failure, untold: agent.untold.clone() }
     }
 }
 
@@ -576,9 +575,9 @@ pub fn most_expensive_first<N>(lines: &BTreeMap<N, LedgerLine>) -> Vec<(&N, &Led
 /// Returns the lines of the agents, the most expensive first, and equal ones by their numbers.
 pub fn agents_by_cost(ledger: &Ledger) -> Vec<(&AgentId, &LedgerLine)> {
     let mut agents: Vec<_> = ledger.agents.iter().collect();
-    agents.sort_by(|(one, cost), (other, other_cost)| {
-        let dearer = other_cost.used.cost_usd.cmp(&cost.used.cost_usd);
-        dearer.then_with(|| one.cmp_by_number(other))
+    agents.sort_by(|(agent, line), (other, other_line)| {
+        let by_cost = other_line.used.cost_usd.cmp(&line.used.cost_usd);
+        by_cost.then_with(|| agent.cmp_by_number(other))
     });
     agents
 }

@@ -28,6 +28,7 @@ use raymond_agents::working_dirs::WorkingDirs;
 use raymond_model::activity::ActivityResult;
 use raymond_model::json_mistake::placed_mistake;
 use raymond_model::operation::{Operation, RecoveryClass};
+use raymond_model::turn::ScriptTexts;
 use raymond_model::worktree_snapshot::WorkingDir;
 use raymond_store::plain_file;
 use raymond_store::plain_file::sync_directory;
@@ -508,17 +509,6 @@ impl ScriptRun<'_> {
 /// The longest note that is read, in bytes.
 const MAX_LENGTH: u64 = 16 * 1024 * 1024;
 
-/// The output of a script or a command.
-#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-pub struct ScriptOutput {
-    /// Its exit code.
-    pub exit_code: i64,
-    /// Its stdout, or the beginning and the end of it.
-    pub stdout: String,
-    /// Its stderr, or the beginning and the end of it.
-    pub stderr: String,
-}
-
 #[derive(Deserialize)]
 struct NotedOutcome {
     outcome: Result<Value, String>,
@@ -529,12 +519,12 @@ struct NotedOutcome {
 ///
 /// # Errors
 /// The error of the system, or a note that is none.
-pub fn script_output(steps: &Path, turn: &str) -> io::Result<Option<Result<ScriptOutput, String>>> {
+pub fn script_output(steps: &Path, turn: &str) -> io::Result<Option<Result<ScriptTexts, String>>> {
     match plain_file::read(&steps.join(format!("{turn}.done")), MAX_LENGTH) {
         Ok(bytes) => {
             let noted: NotedOutcome = serde_json::from_slice(&bytes)
                 .map_err(|error| io::Error::other(placed_mistake(&error)))?;
-            let output = |value| serde_json::from_value::<ScriptOutput>(value).ok();
+            let output = |value| serde_json::from_value::<ScriptTexts>(value).ok();
             Ok(match noted.outcome {
                 Ok(value) => output(value).map(Ok),
                 Err(why) => Some(Err(why)),

@@ -139,6 +139,15 @@ pub enum HostsCommand {
     Remove(OneHostArgs),
 }
 
+impl HostsCommand {
+    /// Returns the host that it is about.
+    pub fn host(&self) -> &OneHostArgs {
+        match self {
+            Self::Drain(host) | Self::Lost(host) | Self::Remove(host) => host,
+        }
+    }
+}
+
 /// A command about one host.
 #[derive(Debug, Clone, Args)]
 pub struct OneHostArgs {
@@ -236,7 +245,10 @@ mod serve_tests {
             ("127.0.0.1:0", "127.0.0.1:0"),
             ("[::1]:8123", "[::1]:8123"),
         ] {
-            assert_eq!(listen_address(text).map(|one| one.to_string()), Ok(address.to_owned()));
+            assert_eq!(
+                listen_address(text).map(|address| address.to_string()),
+                Ok(address.to_owned())
+            );
         }
         for text in ["localhost", "8123", "127.0.0.1", "example.org:80", "localhost:x"] {
             let refused = listen_address(text).expect_err(text);

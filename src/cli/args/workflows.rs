@@ -560,8 +560,9 @@ impl LivePermissions {
                 ("--allow-tool", self.allow_tools.iter().any(|rule| rule == value))
             }
             CasePermission::AllowAddress => {
-                let own = value.parse::<AllowedAddress>();
-                ("--allow-address", own.is_ok_and(|own| self.allow_address.contains(&own)))
+                let address = value.parse::<AllowedAddress>();
+                let is_given = address.is_ok_and(|address| self.allow_address.contains(&address));
+                ("--allow-address", is_given)
             }
         };
         (!is_given).then(|| format!("{option} '{value}'"))

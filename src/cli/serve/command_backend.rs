@@ -123,7 +123,9 @@ struct OfferedInput {
 /// Returns the workflows with the inputs that they declare.
 pub(super) fn workflows(root: &RunsRoot, cache: &RunCache) -> Result<WorkflowsDocument, Error> {
     let folders = run_documents::folders(root, cache)?;
-    Ok(WorkflowsDocument { workflows: folders.iter().filter_map(|one| workflow(one)).collect() })
+    Ok(WorkflowsDocument {
+        workflows: folders.iter().filter_map(|folder| workflow(folder)).collect(),
+    })
 }
 
 /// Returns a workflow with its inputs; `None` if there is none in the folder now.

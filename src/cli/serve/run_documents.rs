@@ -126,8 +126,8 @@ impl RunCache {
         let length = std::fs::metadata(&journal).map_or(0, |file| file.len());
         let times = [changed(&journal), changed(&root.run(id).inbox())];
         let stamp = (length, times, is_held(root, id).unwrap_or(false));
-        if let Some((own, value)) = locked(&self.read).get(id)
-            && *own == stamp
+        if let Some((known, value)) = locked(&self.read).get(id)
+            && *known == stamp
         {
             return value.clone();
         }
@@ -140,7 +140,7 @@ impl RunCache {
     fn keep(&self, all: &[(RunId, Timestamp)]) {
         let mut known = locked(&self.read);
         if known.len() > all.len() {
-            known.retain(|id, _| all.iter().any(|(one, _)| one == id));
+            known.retain(|id, _| all.iter().any(|(existing, _)| existing == id));
         }
     }
 }
@@ -289,5 +289,5 @@ pub(super) fn folders(
     let (trusted, _) = crate::store::trust::list(&crate::runtime::directories::user_state()?)?;
     let runs = runs(root, cache, 0, MAX_OFFERED_RUNS)?;
     let of_runs = runs.runs.iter().filter_map(|run| run.scope_dir().map(str::to_owned));
-    Ok(trusted.into_iter().map(|one| one.folder).chain(of_runs).collect())
+    Ok(trusted.into_iter().map(|trusted| trusted.folder).chain(of_runs).collect())
 }

@@ -11,7 +11,8 @@ use crate::cli::exit::Error;
 use crate::domain::event::Event;
 use crate::domain::history::{HistoryStep, HistoryTurn};
 use crate::domain::id::StateKind;
-use crate::world::perform::{ScriptOutput, script_output};
+use crate::domain::turn::ScriptTexts;
+use crate::world::perform::script_output;
 
 impl AgentDetails<'_> {
     /// Returns the output of the script or the command of a turn, or why it failed; `None` if there is none, or if it
@@ -20,7 +21,7 @@ impl AgentDetails<'_> {
         &self,
         step: &HistoryStep,
         turn: &HistoryTurn,
-    ) -> Result<Option<Result<ScriptOutput, String>>, Error> {
+    ) -> Result<Option<Result<ScriptTexts, String>>, Error> {
         if StateKind::of(&step.state).is_none_or(|kind| kind == StateKind::Prompt) {
             return Ok(None);
         }
@@ -52,7 +53,7 @@ impl AgentDetails<'_> {
     }
 
     /// Writes an output; returns whether something was left out.
-    fn output(&self, out: &mut String, name: Option<&str>, output: &ScriptOutput) -> bool {
+    fn output(&self, out: &mut String, name: Option<&str>, output: &ScriptTexts) -> bool {
         let mut is_cut = false;
         for (what, text) in [("stdout", &output.stdout), ("stderr", &output.stderr)] {
             is_cut |= self.quote_end(out, what, text);
@@ -86,9 +87,7 @@ impl AgentDetails<'_> {
         turn: &HistoryTurn,
     ) -> Result<Option<Value>, Error> {
         Ok(self.script_output(step, turn)?.map(|output| match output {
-            Ok(ScriptOutput { exit_code, stdout, stderr }) => {
-                json!({ "exit_code": exit_code, "stdout": stdout, "stderr": stderr })
-            }
+            Ok(texts) => json!(texts),
             Err(error) => json!({ "error": error }),
         }))
     }
@@ -96,7 +95,7 @@ impl AgentDetails<'_> {
 
 /// Returns the outputs that the end of the step recorded under names. The outputs of commands that may be repeated, and
 /// of the bodies of `for-each`, have no note for their step.
-fn named_outputs(step: &HistoryStep, turn: &HistoryTurn) -> Vec<(Option<String>, ScriptOutput)> {
+fn named_outputs(step: &HistoryStep, turn: &HistoryTurn) -> Vec<(Option<String>, ScriptTexts)> {
     let ends = step.turns.iter().filter(|other| other.id == turn.id);
     let records = ends.filter_map(|end| end.end.as_ref());
     let progress = records.filter_map(|record| match &record.event {
@@ -110,7 +109,7 @@ fn named_outputs(step: &HistoryStep, turn: &HistoryTurn) -> Vec<(Option<String>,
             let name = key.strip_suffix("/exit-code");
             let Some((name, exit_code)) = name.zip(code.parse().ok()) else { continue };
             let (stdout, stderr) = (text(name), text(&format!("{name}/stderr")));
-            outputs.push((Some(name.to_owned()), ScriptOutput { exit_code, stdout, stderr }));
+            outputs.push((Some(name.to_owned()), ScriptTexts { exit_code, stdout, stderr }));
         }
     }
     outputs

@@ -434,18 +434,18 @@ impl LiveTerms {
 
     /// Returns whether the run is held to the budget of the case itself.
     pub(super) fn is_own_budget(&self, settings: &[CaseSetting]) -> bool {
-        own_budget(settings).is_some_and(|own| own <= self.part.run_budget())
+        budget_of(settings).is_some_and(|budget| budget <= self.part.run_budget())
     }
 
     fn budget(&self, settings: &[CaseSetting]) -> Usd {
         let part = self.part.run_budget();
-        own_budget(settings).map_or(part, |own| own.min(part))
+        budget_of(settings).map_or(part, |budget| budget.min(part))
     }
 }
 
-fn own_budget(settings: &[CaseSetting]) -> Option<Usd> {
-    let own = settings.iter().find(|setting| setting.name == "budget")?;
-    dollars(own.value.as_deref()?).ok()
+fn budget_of(settings: &[CaseSetting]) -> Option<Usd> {
+    let budget = settings.iter().find(|setting| setting.name == "budget")?;
+    dollars(budget.value.as_deref()?).ok()
 }
 
 #[cfg(test)]

@@ -330,7 +330,7 @@ fn difference(
         Err(failed) => return Some(failed.why),
     };
     let mut expected = report.loaded.case.expected.clone();
-    expected.retain(|(_, one)| one.is_about_outcome());
+    expected.retain(|(_, expectation)| expectation.is_about_outcome());
     match mismatches(&expected, &run, &texts).into_iter().next() {
         Some(mismatch) => Some(format!("expected {}, found {}", mismatch.expected, mismatch.found)),
         None => resumed_difference(&run, &report.run, stable),
@@ -359,8 +359,8 @@ pub(super) fn run_arguments(
     let pair = |option: &str, (key, value): &(String, String)| -> OsString {
         format!("--{option}={key}={value}").into()
     };
-    arguments.extend(case.variables.iter().map(|one| pair("var", one)));
-    arguments.extend(case.answers.iter().map(|one| pair("answer", one)));
+    arguments.extend(case.variables.iter().map(|variable| pair("var", variable)));
+    arguments.extend(case.answers.iter().map(|answer| pair("answer", answer)));
     if let Some(live) = live {
         arguments.extend(live.arguments(&case.settings));
         return arguments;

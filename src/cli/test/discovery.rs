@@ -214,7 +214,7 @@ pub(super) fn no_such_case(path: &Path, total: usize, names: &[String]) -> Strin
 }
 
 /// Returns the name that was probably meant.
-pub(super) fn meant<'names>(name: &str, names: impl IntoIterator<Item = &'names str>) -> String {
+pub(super) fn hint<'names>(name: &str, names: impl IntoIterator<Item = &'names str>) -> String {
     let similar = closest(name, names);
     similar.map(|name| format!("; did you mean {name}?")).unwrap_or_default()
 }
@@ -235,7 +235,7 @@ pub(super) fn mistakes(
     }
     let settings = loaded.case.settings.iter();
     let mut found: Vec<CaseMistake> =
-        settings.filter_map(|one| Some((one.at, refused_option(one)?))).collect();
+        settings.filter_map(|setting| Some((setting.at, refused_option(setting)?))).collect();
     match workflows.places(loaded)? {
         Err(why) => found.push((loaded.case.at, format!("this case has no workflow: {why}"))),
         Ok(places) => {
@@ -254,7 +254,7 @@ fn unknown_entry(loaded: &LoadedCase) -> Option<CaseMistake> {
         return None;
     }
     let names = file_names(&loaded.workflow);
-    let hint = meant(entry, names.iter().map(String::as_str));
+    let hint = hint(entry, names.iter().map(String::as_str));
     Some((*place, format!("unknown state {entry} in {}{hint}", shown(&loaded.workflow))))
 }
 
@@ -264,7 +264,7 @@ fn unknown_keys(loaded: &LoadedCase, places: &WorkflowPlaces) -> Vec<CaseMistake
     let unknown = keys.iter().filter(|(_, key, _)| !places.may_be_asked(key));
     let workflow = shown(&loaded.workflow);
     let mistake = |(at, key, _): &(SourcePlace, String, String)| {
-        let hint = meant(key, places.asked());
+        let hint = hint(key, places.asked());
         (*at, format!("nothing in {workflow} asks for the replies of {key}{hint}"))
     };
     unknown.map(mistake).collect()
@@ -279,7 +279,7 @@ fn unknown_states(loaded: &LoadedCase, places: &WorkflowPlaces) -> Vec<CaseMista
     });
     let unknown = states.filter(|(_, state)| !places.has(state));
     let mistake = |(at, state): &(SourcePlace, String)| {
-        let hint = meant(state, places.names());
+        let hint = hint(state, places.names());
         (*at, format!("unknown state {state} in {workflow}{hint}"))
     };
     unknown.map(mistake).collect()
@@ -309,8 +309,8 @@ impl MappedWorkflows {
 pub(super) fn all_places<'case>(cases: impl Iterator<Item = &'case LoadedCase>) -> WorkflowPlaces {
     let paths: BTreeSet<PathBuf> = cases.map(LoadedCase::entry_path).collect();
     let mut all = WorkflowPlaces::default();
-    for own in paths.iter().filter_map(|path| places(path).ok()?.ok()) {
-        all.extend(own);
+    for places in paths.iter().filter_map(|path| places(path).ok()?.ok()) {
+        all.extend(places);
     }
     all
 }
@@ -393,18 +393,18 @@ pub(super) fn script(loaded: &LoadedCase) -> Result<Option<String>, String> {
             read.map(Some).map_err(|error| format!("{}: cannot read it: {error}", path.display()))
         }
         CaseReplies::Keys(keys) => {
-            let mut own = own_replies(loaded);
-            own.retain(|own, _| !keys.iter().any(|(_, key, _)| key == own));
+            let mut replies = workflow_replies(loaded);
+            replies.retain(|replied, _| !keys.iter().any(|(_, key, _)| key == replied));
             let keys = keys.iter().map(|(_, key, list)| (key, list));
             let line =
                 |(key, list): (&String, &String)| format!("{}: {list}\n", serde_json::json!(key));
-            Ok(Some(own.iter().chain(keys).map(line).collect()))
+            Ok(Some(replies.iter().chain(keys).map(line).collect()))
         }
     }
 }
 
 /// Returns the keys of the workflow's own script, each with its list as JSON.
-fn own_replies(loaded: &LoadedCase) -> BTreeMap<String, String> {
+fn workflow_replies(loaded: &LoadedCase) -> BTreeMap<String, String> {
     let text = plain_file::text(&loaded.workflow.join(replies::FILE)).unwrap_or_default();
     replies::as_json(&text)
 }

@@ -133,7 +133,7 @@ impl<'session> LiveTests<'session> {
         }
         self.reports.sort_by_key(|report| {
             let model = report.task.model.as_ref();
-            let place = self.session.args.live.models.iter().position(|one| Some(one) == model);
+            let place = self.session.args.live.models.iter().position(|named| Some(named) == model);
             (report.task.case, place, report.task.number)
         });
         Ok(())
@@ -260,8 +260,8 @@ pub(super) struct LiveSummary<'reports> {
 impl<'reports> LiveSummary<'reports> {
     /// Returns the results of these runs, which are sorted by case and model.
     pub(super) fn of(reports: &'reports [LiveReport], budget: Usd, is_interrupted: bool) -> Self {
-        let groups = reports.chunk_by(|one, other| {
-            (one.task.case, &one.task.model) == (other.task.case, &other.task.model)
+        let groups = reports.chunk_by(|report, other| {
+            (report.task.case, &report.task.model) == (other.task.case, &other.task.model)
         });
         let group = |group: &'reports [LiveReport]| {
             (LiveRow::of(group.iter().map(LiveReport::run)), group.iter().collect())
@@ -338,12 +338,13 @@ impl<'reports> LiveSummary<'reports> {
         let case = |(row, reports): &(LiveRow, Vec<&LiveReport>)| {
             let first = reports.first()?;
             let loaded = &first.report.loaded;
-            let failed =
-                reports.iter().filter(|one| one.end == LiveEnd::Failed || one.cannot_begin);
-            let failures = failed.flat_map(|one| messages(&one.report)).take(MAX_FAILURES);
-            let seconds = reports.iter().map(|one| one.report.duration.as_secs_f64()).sum();
-            let skipped = reports.iter().find_map(|one| match one.end {
-                LiveEnd::CutOff | LiveEnd::NotRun => one.report.error.clone(),
+            let failed = reports
+                .iter()
+                .filter(|report| report.end == LiveEnd::Failed || report.cannot_begin);
+            let failures = failed.flat_map(|report| messages(&report.report)).take(MAX_FAILURES);
+            let seconds = reports.iter().map(|report| report.report.duration.as_secs_f64()).sum();
+            let skipped = reports.iter().find_map(|report| match report.end {
+                LiveEnd::CutOff | LiveEnd::NotRun => report.report.error.clone(),
                 LiveEnd::Passed | LiveEnd::Failed => None,
             });
             Some(JunitCase {
@@ -377,16 +378,16 @@ impl<'reports> LiveSummary<'reports> {
 fn row_json((row, reports): &(LiveRow, Vec<&LiveReport>)) -> Option<Value> {
     let first = reports.first()?;
     let loaded = &first.report.loaded;
-    let run = |one: &&LiveReport| {
+    let run = |report: &&LiveReport| {
         json!({
-            "number": one.task.number,
-            "status": one.end,
-            "duration_ms": one.run().duration_ms,
-            "cost_usd": one.run().cost,
-            "turns": one.report.run.turns,
-            "result": one.report.run.result(&AgentId::main()),
-            "mismatches": one.report.mismatches,
-            "error": one.report.error,
+            "number": report.task.number,
+            "status": report.end,
+            "duration_ms": report.run().duration_ms,
+            "cost_usd": report.run().cost,
+            "turns": report.report.run.turns,
+            "result": report.report.run.result(&AgentId::main()),
+            "mismatches": report.report.mismatches,
+            "error": report.report.error,
         })
     };
     Some(json!({
@@ -465,7 +466,7 @@ pub(super) async fn run(
         permissions: live.permissions.clone(),
     };
     // The name of a model may be no name of a directory.
-    let model = live.models.iter().position(|one| Some(one) == task.model.as_ref());
+    let model = live.models.iter().position(|named| Some(named) == task.model.as_ref());
     let name = format!("{}-{}-{}", task.case, model.unwrap_or_default(), task.number);
     let begin = Instant::now();
     let outcome = match attempt(session, loaded, &name, AttemptKind::Live(&terms)).await {

@@ -151,10 +151,10 @@ pub(super) fn summary(
     let passed = reports.iter().filter(|report| report.has_passed()).count();
     let failed = reports.len() - passed;
     let mut text = String::from("\n");
-    for one in coverage {
-        write_coverage(one, lists_missed, &mut text);
+    for workflow in coverage {
+        write_coverage(workflow, lists_missed, &mut text);
     }
-    if !lists_missed && coverage.iter().any(|one| is_incomplete(&one.places)) {
+    if !lists_missed && coverage.iter().any(|workflow| is_incomplete(&workflow.places)) {
         text.push_str("--coverage lists what no case reaches\n");
     }
     let cases = output::counted(reports.len(), "case");
@@ -172,12 +172,12 @@ fn is_incomplete(places: &PlacesCoverage) -> bool {
 }
 
 /// Writes the coverage of a workflow, if it is to be listed or leaves something out.
-fn write_coverage(one: &WorkflowCoverage, lists_missed: bool, text: &mut String) {
-    let places = &one.places;
+fn write_coverage(coverage: &WorkflowCoverage, lists_missed: bool, text: &mut String) {
+    let places = &coverage.places;
     if !is_incomplete(places) && !lists_missed {
         return;
     }
-    let workflow = printable_line(&one.workflow);
+    let workflow = printable_line(&coverage.workflow);
     let entered = places.states - places.missed_states.len();
     let taken = places.ways - places.missed_ways.len();
     let ways = match places.ways {
@@ -194,8 +194,8 @@ fn write_coverage(one: &WorkflowCoverage, lists_missed: bool, text: &mut String)
         ("not counted", &places.uncounted_ways),
     ];
     for (word, list) in lists {
-        for one in list {
-            let _ = writeln!(text, "  {word}: {}", printable_line(one));
+        for place in list {
+            let _ = writeln!(text, "  {word}: {}", printable_line(place));
         }
     }
 }
@@ -363,8 +363,9 @@ fn escaped(text: &str) -> String {
 /// Returns whether a failed expectation is about a golden that is written again, because the run has such a text.
 pub(super) fn is_renewed(report: &CaseReport, mismatch: &CaseMismatch) -> bool {
     let expected = report.loaded.case.expected.iter();
-    let mut own = expected.filter(|(at, _)| *at == mismatch.at);
-    own.any(|(_, one)| matches!(one.golden(&report.run, &report.texts), Some((_, Some(_)))))
+    let mut failed = expected.filter(|(at, _)| *at == mismatch.at);
+    failed
+        .any(|(_, failed)| matches!(failed.golden(&report.run, &report.texts), Some((_, Some(_)))))
 }
 
 /// Writes the goldens of all cases that differ, and says which.

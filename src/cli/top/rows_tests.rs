@@ -101,7 +101,7 @@ fn family_row_shows_states_cost_and_status_counts() {
         seen: &seen,
         now: Timestamp(0),
     };
-    let said = |entries: &[AgentEntry]| {
+    let lines = |entries: &[AgentEntry]| {
         let rows = rows(entries, &AgentFilter::default(), &ExpandedFamilies::default());
         let cells = cells(known, entries, &rows[1]);
         format!("{} | {} | {} | {}", cells.name, cells.state, cells.spent, cells.activity)
@@ -115,13 +115,13 @@ fn family_row_shows_states_cost_and_status_counts() {
     let mut entries = family(1000, mixed);
     let expected =
         "  ▸ 1000 agents | WORK.md | $10.00 | 16 running · 341 waiting · 3 failed · 640 finished";
-    assert_eq!(said(&entries), expected);
+    assert_eq!(lines(&entries), expected);
     entries[900].state = Some(state("NEXT.md"));
-    assert!(said(&entries).contains("| WORK.md, … |"), "{}", said(&entries));
+    assert!(lines(&entries).contains("| WORK.md, … |"), "{}", lines(&entries));
     let waiting = "  ▸ 20 agents | WORK.md | $0.20 | wait for a free process";
-    assert_eq!(said(&family(20, |_| PERMIT)), waiting);
+    assert_eq!(lines(&family(20, |_| PERMIT)), waiting);
     let over = "  ▸ 20 agents | WORK.md | $0.20 | finished";
-    assert_eq!(said(&family(20, |_| TopAgentStatus::Finished)), over);
+    assert_eq!(lines(&family(20, |_| TopAgentStatus::Finished)), over);
 }
 
 #[test]

@@ -38,7 +38,7 @@ fn scene() -> Scene {
 }
 
 /// Returns the activity of one agent, and the words for it.
-fn told(known: MonitoredRun<'_>, id: &str) -> (TopAgentStatus, String) {
+fn status_of(known: MonitoredRun<'_>, id: &str) -> (TopAgentStatus, String) {
     let entries = entries(known);
     let entry = entries.iter().find(|entry| entry.id.as_str() == id).expect("it is there");
     (
@@ -59,7 +59,7 @@ fn running_turn_is_silent_after_half_its_timeout() {
     let after = |minutes: u64, at_work: bool| {
         let seen = seen("Bash: make", at_work, begun);
         let now = begun.plus(minutes * MINUTE);
-        told(
+        status_of(
             MonitoredRun { run: &scene.run, held: true, is_shared: false, seen: &seen, now },
             "main.1",
         )
@@ -86,8 +86,8 @@ fn scripted_turn_runs_and_is_never_silent() {
     let now = Timestamp(100 * MINUTE);
     let known = MonitoredRun { run: &scene.run, held: true, is_shared: false, seen: &seen, now };
     let running = TopAgentStatus::Live(AgentStatus::Running);
-    assert_eq!(told(known, "main.1"), (running, "a script answers it".to_owned()));
-    assert_eq!(told(known, "main").1, "waits for a free process");
+    assert_eq!(status_of(known, "main.1"), (running, "a script answers it".to_owned()));
+    assert_eq!(status_of(known, "main").1, "waits for a free process");
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn each_wait_reason_of_an_agent_is_shown() {
     let now = Timestamp(10 * MINUTE);
     let none = HashMap::new();
     let why = |run: &Run, held: bool| {
-        told(MonitoredRun { run, held, is_shared: false, seen: &none, now }, "main.1")
+        status_of(MonitoredRun { run, held, is_shared: false, seen: &none, now }, "main.1")
     };
     assert_eq!(why(&scene.run, true).1, "waits for a free process");
     assert_eq!(why(&scene.run, false).1, "waits for the run to be resumed");
@@ -132,7 +132,7 @@ fn each_wait_reason_of_an_agent_is_shown() {
 
     (scene.run.status, scene.run.pause) = (RunStatus::Paused, Some(PauseReason::Stopped));
     let known = MonitoredRun { run: &scene.run, held: false, is_shared: false, seen: &none, now };
-    assert_eq!(told(known, "main").1, "waits: the run is paused");
+    assert_eq!(status_of(known, "main").1, "waits: the run is paused");
 }
 
 #[test]
@@ -145,7 +145,10 @@ fn joining_agent_shows_how_many_agents_it_waits_for() {
     scene.take("main.1", result("done"));
     let none = HashMap::new();
     let why = |run: &Run, id: &str| {
-        told(MonitoredRun { run, held: true, is_shared: false, seen: &none, now: Timestamp(0) }, id)
+        status_of(
+            MonitoredRun { run, held: true, is_shared: false, seen: &none, now: Timestamp(0) },
+            id,
+        )
     };
     let (status, text) = why(&scene.run, "main");
     assert!(matches!(
@@ -162,8 +165,9 @@ fn joining_agent_shows_how_many_agents_it_waits_for() {
 
     scene.run.finished[0].ending = AgentEnding::Error("main continues without it".to_owned());
     scene.run.finished[0].cause = Some(FailureCause::Unneeded);
-    let told = (TopAgentStatus::Unneeded, "no longer needed: main continues without it".to_owned());
-    assert_eq!(why(&scene.run, "main.1"), told);
+    let unneeded =
+        (TopAgentStatus::Unneeded, "no longer needed: main continues without it".to_owned());
+    assert_eq!(why(&scene.run, "main.1"), unneeded);
 }
 
 #[test]
@@ -183,7 +187,7 @@ fn staggered_agent_shows_time_until_start() {
         seen: &none,
         now: Timestamp(MINUTE),
     };
-    assert_eq!(told(known, "main.1").1, "starts in 0:03");
+    assert_eq!(status_of(known, "main.1").1, "starts in 0:03");
 }
 
 #[test]
@@ -197,7 +201,7 @@ fn interrupted_run_shows_no_running_agent() {
         seen: &seen,
         now: Timestamp(MINUTE),
     };
-    assert_eq!(told(known, "main.1").1, "waits for the run to be resumed");
+    assert_eq!(status_of(known, "main.1").1, "waits for the run to be resumed");
     assert!(
         headlines(known, &entries(known))[0].starts_with("r  interrupted  0 running, 2 waiting")
     );
@@ -233,7 +237,7 @@ fn agent_waits_for_reserved_budget_and_share_is_shown() {
         seen: &seen,
         now: Timestamp(MINUTE),
     };
-    let (status, text) = told(known, "main");
+    let (status, text) = status_of(known, "main");
     assert_eq!(
         status,
         TopAgentStatus::Live(AgentStatus::Waiting(WaitReason::Budget)),

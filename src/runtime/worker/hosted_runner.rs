@@ -42,7 +42,7 @@ use crate::store::layout::RunsRoot;
 use crate::store::run_store::LockedRun;
 use crate::store::user_state::UserState;
 use crate::store::{files, pinned};
-use crate::world::perform::{ScriptOutput, script_output};
+use crate::world::perform::script_output;
 
 /// The runner of the turns of a run at a host.
 pub(super) struct HostedRunner {
@@ -277,10 +277,10 @@ fn texts(steps: &std::path::Path, turn: TurnId) -> std::io::Result<TurnTexts> {
     };
     let (prompt, answer) = (found.prompt.map(&mut cut), found.answer.map(&mut cut));
     let script = script_output(steps, &stem)?.map(|output| {
-        output.map(|ScriptOutput { exit_code, stdout, stderr }| ScriptTexts {
-            exit_code,
-            stdout: cut(stdout),
-            stderr: cut(stderr),
+        output.map(|texts| ScriptTexts {
+            stdout: cut(texts.stdout),
+            stderr: cut(texts.stderr),
+            ..texts
         })
     });
     Ok(TurnTexts { turn, prompt, answer, script, is_cut })

@@ -48,12 +48,12 @@ fn only_own_names_are_hosts() {
         ("", false),
     ];
     for (host, is_own) in table {
-        assert_eq!(rules().is_own(host), is_own, "{host}");
+        assert_eq!(rules().is_named(host), is_own, "{host}");
     }
-    assert!(rules_at("[::1]:8123", "/r").is_own("[::1]:8123"));
+    assert!(rules_at("[::1]:8123", "/r").is_named("[::1]:8123"));
     let everywhere = rules_at("0.0.0.0:8123", "/r");
-    assert!(everywhere.is_own("192.168.1.7:8123") && everywhere.is_own("localhost:8123"));
-    assert!(!everywhere.is_own("evil.example:8123"), "no name can be made to lead here");
+    assert!(everywhere.is_named("192.168.1.7:8123") && everywhere.is_named("localhost:8123"));
+    assert!(!everywhere.is_named("evil.example:8123"), "no name can be made to lead here");
 }
 
 #[test]

@@ -9,43 +9,28 @@ pub mod workflows;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 
-use self::branch::{BRANCH_HELP, BranchArgs, REWIND_HELP, RewindArgs};
-use self::hosts::{HOSTS_HELP, HostsArgs, WORKER_HELP, WorkerArgs};
+use self::branch::{BranchArgs, RetryArgs, RewindArgs};
+use self::hosts::{HostsArgs, ServeArgs, TrustArgs, WorkerArgs};
 use self::readers::{
-    COSTS_HELP, CostsArgs, LOG_HELP, LogArgs, SHOW_HELP, ShowArgs, TOP_HELP, TREE_HELP, TopArgs,
-    TreeArgs,
+    CleanArgs, CostsArgs, DiffArgs, FactsArgs, LogArgs, ManArgs, ShowArgs, SignalArgs, TopArgs,
+    TreeArgs, WorktreesArgs,
 };
-use self::readers::{DIFF_HELP, DiffArgs};
-use self::runs::LIST_HELP;
+use self::runs::{
+    ATTACH_HELP, AnswerArgs, EDIT_HELP, HoldArgs, RULES_HELP, TellArgs, VisitArgs, variable,
+};
 pub use self::runs::{
-    AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, OneRunArgs, RecoverArgs, RunStatusArg, StopArgs,
+    AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, NewRunArgs, OneRunArgs, RecoverArgs, StopArgs,
 };
-use self::workflows::{CHECK_HELP, CheckArgs, GRAPH_HELP, GraphArgs};
 use self::workflows::{
-    COMPLETIONS_HELP, PENDING_HELP, RECOVER_HELP, RESUME_HELP, SCHEMA_HELP, STATUS_HELP, STOP_HELP,
+    COMPLETIONS_HELP, CheckArgs, GraphArgs, ImportArgs, NewArgs, PENDING_HELP, RecordArgs,
+    STATUS_HELP, TestArgs, WORKFLOW_HELP, WorkflowCommand,
 };
-use self::workflows::{IMPORT_HELP, ImportArgs};
-use self::workflows::{NEW_HELP, NewArgs};
-use self::workflows::{RECORD_HELP, RecordArgs};
-use self::workflows::{WORKFLOW_HELP, WorkflowCommand};
 use super::candidates::{complete_runs, complete_targets};
 use super::color::ColorArgs;
 use super::logging::LoggingArgs;
 use super::on_event::OnEventCommand;
 use super::options::RunOptions;
 use super::schema::SchemaArgs;
-use crate::cli::args::branch::{RETRY_HELP, RetryArgs};
-use crate::cli::args::hosts::{SERVE_HELP, ServeArgs, TRUST_HELP, TrustArgs};
-use crate::cli::args::readers::{
-    CLEAN_HELP, CleanArgs, FACTS_HELP, FactsArgs, MAN_HELP, ManArgs, SIGNAL_HELP, SignalArgs,
-    WORKTREES_HELP, WorktreesArgs,
-};
-pub use crate::cli::args::runs::NewRunArgs;
-use crate::cli::args::runs::{
-    ANSWER_HELP, ATTACH_HELP, AnswerArgs, EDIT_HELP, HOLD_HELP, HoldArgs, RULES_HELP, TELL_HELP,
-    TellArgs, VisitArgs, variable,
-};
-use crate::cli::args::workflows::{TEST_HELP, TestArgs};
 
 /// Run workflows of Claude Code agents, durably and supervised.
 #[derive(Debug, Parser)]
@@ -75,82 +60,61 @@ pub struct Cli {
 #[derive(Debug, Subcommand)]
 pub enum CliCommand {
     /// Create a folder with a workflow to start from
-    #[command(after_help = NEW_HELP)]
     New(NewArgs),
     /// Run a workflow, or resume a run
     #[command(after_help = RUN_HELP)]
     Run(RunArgs),
     /// Resume a run that was paused, interrupted or killed
-    #[command(after_help = RESUME_HELP)]
     Resume(ResumeArgs),
     /// Retry failed agents of a run where they failed
-    #[command(after_help = RETRY_HELP)]
     Retry(RetryArgs),
     /// Start a new run from a step or record of another run
-    #[command(after_help = BRANCH_HELP)]
     Branch(BranchArgs),
     /// Start a new run from an earlier point of another run, and take over its label
-    #[command(after_help = REWIND_HELP)]
     Rewind(RewindArgs),
     /// Run in the background; prints the run's id
     #[command(after_help = RUN_HELP)]
     Start(RunArgs),
     /// Answer the questions of a run, or show the open ones
-    #[command(after_help = ANSWER_HELP)]
     Answer(AnswerArgs),
     /// Show the tool rules that a run got from answers to tool calls
     #[command(after_help = RULES_HELP)]
     Rules(OneRunArgs),
     /// Assert a fact that programs wait for, or retract it
-    #[command(after_help = SIGNAL_HELP)]
     Signal(SignalArgs),
     /// Show the current facts, or the facts that a run has seen
-    #[command(after_help = FACTS_HELP)]
     Facts(FactsArgs),
     /// Show the status of a run and its agents
     #[command(after_help = STATUS_HELP)]
     Status(OneRunArgs),
     /// Show all runs, the newest first
-    #[command(after_help = LIST_HELP)]
     List(ListArgs),
     /// Show everything that waits for a person, in all runs
     #[command(after_help = PENDING_HELP, alias = "waits")]
     Pending(AllRunsArgs),
     /// Show what happened in a run
-    #[command(after_help = LOG_HELP)]
     Log(LogArgs),
     /// Show the agents of a run as a tree: parents and forks, states, what each waits for
-    #[command(after_help = TREE_HELP)]
     Tree(TreeArgs),
     /// Show the prompts, answers and costs of an agent, step by step
-    #[command(after_help = SHOW_HELP)]
     Show(ShowArgs),
     /// Show the costs of a run by state, model and agent
-    #[command(after_help = COSTS_HELP)]
     Costs(CostsArgs),
     /// Show where two runs first differ, and compare their transitions, results, costs and files
-    #[command(after_help = DIFF_HELP)]
     Diff(DiffArgs),
     /// Record the turns of a run as a cassette, to replay them without Claude Code
-    #[command(after_help = RECORD_HELP)]
     Record(RecordArgs),
     /// Watch all agents of a run, full screen
-    #[command(after_help = TOP_HELP)]
     Top(TopArgs),
     /// Serve a web page with all runs, live, and the questions that wait for a person
-    #[command(after_help = SERVE_HELP)]
     Serve(ServeArgs),
     /// Show the git worktrees of a run's agents, or remove unneeded ones
-    #[command(after_help = WORKTREES_HELP)]
     Worktrees(WorktreesArgs),
     /// Send an agent a message, in its running turn or with its next prompt
-    #[command(after_help = TELL_HELP)]
     Tell(TellArgs),
     /// Pause an agent until it is released
-    #[command(after_help = HOLD_HELP)]
     Hold(HoldArgs),
     /// Release an agent that is held
-    #[command(after_help = HOLD_HELP)]
     Release(HoldArgs),
     /// Edit the next prompt of an agent
     #[command(after_help = EDIT_HELP)]
@@ -159,40 +123,29 @@ pub enum CliCommand {
     #[command(after_help = ATTACH_HELP)]
     Attach(VisitArgs),
     /// Stop a run; it can be resumed later
-    #[command(after_help = STOP_HELP)]
     Stop(StopArgs),
     /// Remove runs that have ended
-    #[command(after_help = CLEAN_HELP)]
     Clean(CleanArgs),
     /// Show the runs that can be resumed, or resume all of them
-    #[command(after_help = RECOVER_HELP)]
     Recover(RecoverArgs),
     /// Serve runs of an engine on this machine
-    #[command(after_help = WORKER_HELP)]
     Worker(WorkerArgs),
     /// Show the hosts of an engine; drain one, or declare it lost
-    #[command(after_help = HOSTS_HELP)]
     Hosts(HostsArgs),
     /// Trust a workflow's folder to do more than prompt, or show the trusted folders
-    #[command(after_help = TRUST_HELP)]
     Trust(TrustArgs),
     /// Report all errors of a workflow without running it
-    #[command(after_help = CHECK_HELP, after_long_help = workflows::check_help())]
     Check(CheckArgs),
     /// Run the test cases of workflows with scripted replies
-    #[command(after_help = TEST_HELP)]
     Test(TestArgs),
     /// Draw a workflow as Mermaid, DOT or SVG
-    #[command(after_help = GRAPH_HELP)]
     Graph(GraphArgs),
     /// Create a folder of prompts from a workflow in one file, YAML or zip
-    #[command(after_help = IMPORT_HELP)]
     Import(ImportArgs),
     /// Define, start, watch and list programs: conversations of several agents
     #[command(subcommand, after_help = WORKFLOW_HELP)]
     Workflow(WorkflowCommand),
     /// Print the plug-in protocol, or the format of a workflow file, as JSON Schema
-    #[command(after_help = SCHEMA_HELP)]
     Schema(SchemaArgs),
     /// Print a shell completion script
     #[command(after_help = COMPLETIONS_HELP)]
@@ -201,7 +154,6 @@ pub enum CliCommand {
         shell: clap_complete::Shell,
     },
     /// Write manual pages, one for each command
-    #[command(after_help = MAN_HELP)]
     Man(ManArgs),
 }
 
@@ -267,8 +219,15 @@ pub struct RunArgs {
     pub options: RunOptions,
 }
 
+const RESUME_HELP: &str = "Examples:
+  raymond resume tour-20260115-143022-1a2b
+  raymond resume tour                    the only run whose id begins with tour
+  raymond resume --last --budget 5       the most recently started run, with a larger budget
+  raymond resume RUN --migrate           with the workflow's files as they are now";
+
 /// Options of `resume`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = RESUME_HELP)]
 pub struct ResumeArgs {
     /// The run's id, or the beginning of one [default: asks on a terminal]
     #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete_runs))]

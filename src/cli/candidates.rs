@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use clap_complete::engine::{CompletionCandidate, PathCompleter, ValueCompleter};
 
+use super::color::option_values;
 use super::exit::Error;
 use super::questions::quoted;
 use super::runnable::FIRST_STATES;
@@ -152,12 +153,8 @@ impl CommandLine {
 
     /// Returns the directory of all runs that the line names, or else that a command would use.
     fn root(&self) -> RunsRoot {
-        let words = || self.0.iter();
-        let apart = words().zip(words().skip(1)).find(|(option, _)| *option == "--dir");
-        let joined = || words().find_map(|word| word.strip_prefix("--dir="));
-        let given = apart.map(|(_, value)| value.as_str()).or_else(joined).map(PathBuf::from);
-        let given = given.map(|dir| DirArgs { dir: Some(dir), engine: None });
-        given.unwrap_or_else(DirArgs::without_options).root()
+        let given = option_values(self.0.iter().map(String::as_str), "--dir").next();
+        DirArgs::without_options().or_dir(given).root()
     }
 
     /// Returns the run that the line names.

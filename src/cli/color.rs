@@ -32,14 +32,9 @@ const OPTION: &str = "--color";
 impl ColorChoice {
     /// Returns the choice in arguments that are not parsed yet; an invalid one is reported when they are.
     pub(super) fn in_arguments(arguments: &[OsString]) -> Self {
-        let texts = || arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
-        let options = || texts().take_while(|text| *text != "--");
-        let values = options().zip(options().skip(1)).filter_map(|(option, value)| {
-            (option == OPTION).then_some(value).or_else(|| option.strip_prefix("--color="))
-        });
-        let last = options().last().and_then(|last| last.strip_prefix("--color="));
-        let value = last.or_else(|| values.last()).unwrap_or_default();
-        Self::from_str(value, false).unwrap_or_default()
+        let words = arguments.iter().map(|argument| argument.to_str().unwrap_or_default());
+        let value = option_values(words.take_while(|word| *word != "--"), OPTION).last();
+        Self::from_str(value.unwrap_or_default(), false).unwrap_or_default()
     }
 
     /// Makes all output of this process follow the choice.
@@ -74,6 +69,17 @@ impl ColorChoice {
             },
         }
     }
+}
+
+/// Returns the values of an option in arguments that are not parsed yet.
+pub(super) fn option_values<'words>(
+    words: impl Iterator<Item = &'words str> + Clone,
+    option: &str,
+) -> impl Iterator<Item = &'words str> {
+    let next = words.clone().skip(1).chain(std::iter::once(""));
+    words.zip(next).filter_map(move |(word, next)| {
+        if word == option { Some(next) } else { word.strip_prefix(option)?.strip_prefix('=') }
+    })
 }
 
 fn variable(name: &str) -> Option<String> {

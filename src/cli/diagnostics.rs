@@ -22,7 +22,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::filter::LevelFilter;
 
 use super::exit::Error;
-use super::log_line::{JsonFormatter, TerminalLog, TextFormatter, lost};
+use super::log_line::{LogFormatter, TerminalLog, lost};
 use super::logging::{LogFormat, LoggingArgs, name_of};
 use crate::domain::tool_call::printable_block;
 use crate::plugin::styled::break_of;
@@ -99,13 +99,11 @@ fn filter(logging: &LoggingArgs) -> Result<String, Error> {
 }
 
 fn subscribe(filter: &str, terminal: &Terminal, format: LogFormat, timed: bool) {
-    let builder = tracing_subscriber::fmt()
+    let _ = tracing_subscriber::fmt()
         .with_env_filter(EnvFilter::new(filter))
-        .with_writer(TerminalLog(terminal.clone()));
-    let _ = match format {
-        LogFormat::Text => builder.event_format(TextFormatter { timed }).try_init(),
-        LogFormat::Json => builder.event_format(JsonFormatter).try_init(),
-    };
+        .with_writer(TerminalLog(terminal.clone()))
+        .event_format(LogFormatter { format, timed })
+        .try_init();
 }
 
 /// Returns the terminal for a run's progress, as a live view if it may be one; the log goes there too, unless it

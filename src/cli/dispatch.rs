@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, FromArgMatches};
 
 use super::args::{Cli, CliCommand, DirArgs};
-use super::color::{self, ColorChoice};
+use super::color::{self, ColorChoice, option_values};
 use super::exit::{CliExitCode, Error};
 use super::{
     agent_orders, answer, branch, check, clean, costs, diagnostics, diff, engine, facts, help,
@@ -40,12 +40,8 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     }
     let colours = ColorChoice::in_arguments(&arguments);
     colours.apply();
-    let words: Vec<String> = arguments
-        .iter()
-        .skip(color::first_other(&arguments))
-        .map(|word| word.to_string_lossy().into_owned())
-        .collect();
-    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let given = arguments.clone();
+    let words = words_of(&given);
     if words.is_empty() && runnable::show(&DirArgs::without_options().root()) {
         return CliExitCode::Success.into();
     }
@@ -117,12 +113,11 @@ fn unknown_command(words: &[&str], error: &clap::Error) -> Option<String> {
 fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Error> {
     let mut grammar = help::fitted(Cli::command()).color(colours.of_grammar());
     let first = color::first_other(&arguments);
-    let words: Vec<&str> = arguments.iter().skip(first).filter_map(|word| word.to_str()).collect();
     let is_local = std::env::var_os("RAYMOND_ENGINE").is_none()
-        && !words.iter().any(|word| word.starts_with("--engine"));
+        && !words_of(&arguments).iter().any(|word| word.starts_with("--engine"));
     let arguments = if is_local { with_last_run(arguments, first) } else { arguments };
     let given = arguments.clone();
-    let words: Vec<&str> = given.iter().skip(first).filter_map(|word| word.to_str()).collect();
+    let words = words_of(&given);
     let arguments = if help::asks_for_all(&words) {
         vec!["raymond".into(), "--help".into()]
     } else {
@@ -135,6 +130,12 @@ fn read(arguments: Vec<OsString>, colours: ColorChoice) -> Result<Cli, clap::Err
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut grammar))
 }
 
+/// Returns the words after the option for colours.
+fn words_of(arguments: &[OsString]) -> Vec<&str> {
+    let words = arguments.iter().skip(color::first_other(arguments));
+    words.filter_map(|word| word.to_str()).collect()
+}
+
 /// The commands with words after RUN, so that `--last` has to stand for it.
 const WITH_WORDS: [&str; 10] =
     ["answer", "attach", "edit", "hold", "log", "release", "retry", "show", "stop", "tell"];
@@ -144,11 +145,10 @@ const WITH_WORDS: [&str; 10] =
 fn with_last_run(mut arguments: Vec<OsString>, first: usize) -> Vec<OsString> {
     let end = arguments.iter().position(|word| word == "--").unwrap_or(arguments.len());
     let words: Vec<&str> = arguments[..end].iter().filter_map(|word| word.to_str()).collect();
-    let after = |word: &str| words.iter().position(|other| *other == word);
     let is_wanted = words.len() == end && WITH_WORDS.contains(words.get(first).unwrap_or(&""));
-    let Some(last) = after("--last").filter(|_| is_wanted) else { return arguments };
-    let dir = words.iter().find_map(|word| word.strip_prefix("--dir="));
-    let dir = dir.or_else(|| words.get(after("--dir")? + 1).copied());
+    let last = words.iter().position(|word| *word == "--last");
+    let Some(last) = last.filter(|_| is_wanted) else { return arguments };
+    let dir = option_values(words.iter().copied(), "--dir").next();
     let runs = DirArgs::without_options().or_dir(dir);
     // Later words may be a text, which may look like a run.
     let named = words.iter().skip(first + 1).find(|word| !word.starts_with('-'));

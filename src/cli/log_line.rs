@@ -5,24 +5,27 @@ use std::io;
 
 use serde_json::Value;
 use tracing::field::{Field, Visit};
-use tracing::{Event, Level, Subscriber};
+use tracing::{Event, Subscriber};
 use tracing_subscriber::fmt::format::Writer;
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields, MakeWriter};
 use tracing_subscriber::registry::LookupSpan;
 
+use super::logging::LogFormat;
 use crate::domain::tool_call::{printable_json, printable_line};
 use crate::plugin::terminal::Terminal;
 
 /// The names that every line of JSON has.
 const COMMON: [&str; 4] = ["timestamp", "level", "message", "target"];
 
-/// `warning: … (agent main)`, for people.
-pub(super) struct TextFormatter {
-    /// True if each line begins with the time, as in a file.
+/// The form of log events: `warning: … (agent main)` for people, or
+/// `{"timestamp":…,"level":"warn","message":…,"target":…,"agent":"main"}` for programs.
+pub(super) struct LogFormatter {
+    pub(super) format: LogFormat,
+    /// True if each line of text begins with the time, as in a file.
     pub(super) timed: bool,
 }
 
-impl<S, N> FormatEvent<S, N> for TextFormatter
+impl<S, N> FormatEvent<S, N> for LogFormatter
 where
     S: Subscriber + for<'span> LookupSpan<'span>,
     N: for<'writer> FormatFields<'writer> + 'static,
@@ -33,11 +36,26 @@ where
         mut writer: Writer<'_>,
         event: &Event<'_>,
     ) -> fmt::Result {
-        let label = match *event.metadata().level() {
-            Level::WARN => "warning".to_owned(),
-            level => name(level),
-        };
-        let LogEventVisitor { message, fields } = LogEventVisitor::of(event);
+        let mut visitor = LogEventVisitor::default();
+        event.record(&mut visitor);
+        let level = event.metadata().level().as_str().to_lowercase();
+        match self.format {
+            LogFormat::Text => self.write_text(&mut writer, &level, &visitor),
+            LogFormat::Json => {
+                let LogEventVisitor { message, fields } = visitor;
+                writer.write_str(&record(&level, message, event.metadata().target(), fields))
+            }
+        }
+    }
+}
+
+impl LogFormatter {
+    fn write_text(
+        &self,
+        writer: &mut Writer<'_>,
+        level: &str,
+        LogEventVisitor { message, fields }: &LogEventVisitor,
+    ) -> fmt::Result {
         if self.timed {
             write!(writer, "{} ", jiff::Zoned::now().strftime("%Y-%m-%dT%H:%M:%S%.3f%:z"))?;
         }
@@ -47,6 +65,7 @@ where
             Some((first, further)) if !self.timed => (first, further),
             _ => (message.as_str(), ""),
         };
+        let label = if level == "warn" { "warning" } else { level };
         let mut text = format!("{label}: {first}");
         let field = |(name, value): &(&str, Value)| match value {
             Value::String(text) => format!("{name} {text}"),
@@ -58,26 +77,6 @@ where
         }
         writer.write_str(&printable_line(&text))?;
         further.lines().try_for_each(|line| write!(writer, "\n  {}", printable_line(line)))
-    }
-}
-
-/// `{"timestamp":…,"level":"warn","message":…,"target":…,"agent":"main"}`, for programs.
-pub(super) struct JsonFormatter;
-
-impl<S, N> FormatEvent<S, N> for JsonFormatter
-where
-    S: Subscriber + for<'span> LookupSpan<'span>,
-    N: for<'writer> FormatFields<'writer> + 'static,
-{
-    fn format_event(
-        &self,
-        _: &FmtContext<'_, S, N>,
-        mut writer: Writer<'_>,
-        event: &Event<'_>,
-    ) -> fmt::Result {
-        let LogEventVisitor { message, fields } = LogEventVisitor::of(event);
-        let level = name(*event.metadata().level());
-        writer.write_str(&record(&level, message, event.metadata().target(), fields))
     }
 }
 
@@ -100,10 +99,6 @@ fn record(level: &str, message: String, target: &str, fields: Vec<(&str, Value)>
     printable_json(&(line + "}"))
 }
 
-fn name(level: Level) -> String {
-    level.as_str().to_lowercase()
-}
-
 fn now() -> String {
     format!("{:.3}", jiff::Timestamp::now())
 }
@@ -116,12 +111,6 @@ struct LogEventVisitor {
 }
 
 impl LogEventVisitor {
-    fn of(event: &Event<'_>) -> Self {
-        let mut visitor = Self::default();
-        event.record(&mut visitor);
-        visitor
-    }
-
     fn take(&mut self, field: &Field, value: impl Into<Value>) {
         self.fields.push((field.name(), value.into()));
     }

@@ -9,8 +9,14 @@ use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::schema::FileSchema;
 use crate::plugin::schema::{ProtocolPart, schema};
 
+const SCHEMA_HELP: &str = "Examples:
+  raymond schema                         the whole protocol of plug-ins
+  raymond schema record                  a line of `raymond log --json`
+  raymond schema graph > graph.schema.json";
+
 /// Options of `schema`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = SCHEMA_HELP)]
 pub struct SchemaArgs {
     /// The schema to print
     #[arg(value_enum, default_value_t = SchemaNameArg::Plugin)]

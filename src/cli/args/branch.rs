@@ -13,7 +13,7 @@ use crate::domain::turn::FailureCause;
 use crate::language::hint::closest;
 use crate::runtime::branch::{BranchPoint, edited_state};
 
-pub(super) const BRANCH_HELP: &str = "Examples:
+const BRANCH_HELP: &str = "Examples:
   raymond branch RUN --edit REVIEW.md        again from the first step in REVIEW.md, with its current text
   raymond branch RUN --at main.2#5           again from the fifth step of main.2
   raymond branch RUN main.2 --at 5           the same
@@ -32,7 +32,7 @@ last message before the branch, and a turn that was running there starts again. 
 
 --dry-run checks everything except trust. With --json it prints { run, seq, kept, left_out, agents, spent_usd, edited }.";
 
-pub(super) const REWIND_HELP: &str = "Examples:
+const REWIND_HELP: &str = "Examples:
   raymond rewind RUN --to 120        a run that continues after record 120 and replaces RUN
   raymond rewind RUN --to main#5     … before the fifth step of main
 
@@ -42,6 +42,7 @@ concern the new run. RUN stays as it is, under its id. Unlike `raymond branch`, 
 
 /// Options of `branch`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = BRANCH_HELP)]
 pub struct BranchArgs {
     /// The run.
     #[command(flatten)]
@@ -133,6 +134,7 @@ impl BranchArgs {
 
 /// Options of `rewind`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = REWIND_HELP)]
 pub struct RewindArgs {
     /// The run.
     #[command(flatten)]
@@ -189,7 +191,7 @@ fn wrong_point() -> String {
 
 // The arguments of `retry`.
 
-pub(super) const RETRY_HELP: &str = "Examples:
+const RETRY_HELP: &str = "Examples:
   raymond retry RUN --dry-run            which agents would be retried, and what follows
   raymond retry --last                   all failed agents of the most recently started run
   raymond retry RUN main.3               this agent, and those that failed with it
@@ -206,6 +208,7 @@ result. --dry-run lists such agents.
 /// Options of `retry`.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
+#[command(after_help = RETRY_HELP)]
 pub struct RetryArgs {
     /// The run.
     #[command(flatten)]

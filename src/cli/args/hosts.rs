@@ -10,7 +10,7 @@ use crate::cli::logging::LoggingArgs;
 use crate::domain::host::{HostLabel, HostName};
 use crate::domain::time::millis;
 
-pub(super) const WORKER_HELP: &str = "Examples:
+const WORKER_HELP: &str = "Examples:
   raymond worker --engine postgres://ray@db/work --host build-1 --slots 8
   raymond worker --engine postgres://ray@db/work --host-label gpu --allow commands --host-timeout 10m
   RAYMOND_ENGINE=postgres://ray@db/work raymond worker
@@ -19,7 +19,7 @@ pub(super) const WORKER_HELP: &str = "Examples:
 The worker runs until it is interrupted, and then exits after its running turns. At the second interrupt it exits at once,
 and the next worker with the same directory continues the turns. It keeps its files in hosts/NAME below --dir.";
 
-pub(super) const HOSTS_HELP: &str = "Examples:
+const HOSTS_HELP: &str = "Examples:
   raymond hosts --engine postgres://ray@db/work      all hosts: alive or silent, turns, labels
   raymond hosts --json | jq -r '.[] | select(.alive | not) | .host'
   raymond hosts drain build-1                        it keeps its agents, and gets no new ones
@@ -61,6 +61,7 @@ pub enum AllowArg {
 
 /// Options of `worker`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = WORKER_HELP)]
 pub struct WorkerArgs {
     /// The directory of the runs, and the engine.
     #[command(flatten)]
@@ -113,6 +114,7 @@ fn host_timeout(text: &str) -> Result<u64, String> {
 
 /// Options of `hosts`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = HOSTS_HELP)]
 pub struct HostsArgs {
     /// The decision about a host; absent to list all.
     #[command(subcommand)]
@@ -161,7 +163,7 @@ pub struct OneHostArgs {
 
 // The arguments of `raymond serve`, and its help.
 
-pub(super) const SERVE_HELP: &str = "Examples:
+const SERVE_HELP: &str = "Examples:
   raymond serve                          prints an address to open in a browser
   raymond serve --open                   opens it
   raymond serve --listen 127.0.0.1:8123  uses a fixed address, so that an open page survives a restart
@@ -174,6 +176,7 @@ cookie for a day. A program sends the token as `Authorization: Bearer TOKEN`. Ct
 
 /// Options of `serve`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = SERVE_HELP)]
 pub struct ServeArgs {
     /// Open the page in a browser on this machine
     #[arg(long)]
@@ -199,7 +202,7 @@ fn listen_address(text: &str) -> Result<SocketAddr, String> {
 
 // The arguments of `raymond trust`, and its help.
 
-pub(super) const TRUST_HELP: &str = "Examples:
+const TRUST_HELP: &str = "Examples:
   raymond trust workflows/release        show what it asks for, and trust it
   raymond trust workflows/release --show show what it asks for, without trusting it
   raymond trust --list                   trusted folders, since when, and how trust was given
@@ -213,6 +216,7 @@ starts nothing. `raymond run --trust` gives the same trust.";
 /// Options of `trust`.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
+#[command(after_help = TRUST_HELP)]
 pub struct TrustArgs {
     /// A folder with a workflow, or a file of a workflow
     #[arg(value_name = "PATH", required_unless_present = "list")]

@@ -12,7 +12,7 @@ use crate::cli::candidates::{complete_agents, complete_runs};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::time::millis;
 
-pub(super) const TREE_HELP: &str = "Examples:
+const TREE_HELP: &str = "Examples:
   raymond tree RUN                       parents and forks, states, costs, what each waits for
   raymond tree RUN --all                 one line for each agent
   raymond tree RUN --json | jq '.agents[] | select(.waits_for.kind == \"person\") | .id'
@@ -27,7 +27,7 @@ and, if they wait, waits_for (kind: permit, backoff, stagger, plugin, usage_limi
 join, program, request, run_paused or run_interrupted; a join with more, of, done and failed), the others
 with result, or error and cause.";
 
-pub(super) const SHOW_HELP: &str = "Examples:
+const SHOW_HELP: &str = "Examples:
   raymond show RUN main                  each step of an agent: prompt, tool calls, answer, cost
   raymond show RUN                       the same for the only agent, or a list of all agents
   raymond show RUN main.2 --step 3       one step in full
@@ -38,7 +38,7 @@ cause; a step has step, state, since, cost_usd and turns. A turn is its record a
 `raymond log --json`, with session_id, prompt and answer, and evaluator if its evaluator was asked; the next
 turn has the event `due`. tool_calls has the turn's calls, if there are any.";
 
-pub(super) const COSTS_HELP: &str = "Examples:
+const COSTS_HELP: &str = "Examples:
   raymond costs RUN                      by state, by model and by agent, most expensive first
   raymond costs RUN --all                one row per agent
   raymond costs RUN --json | jq '.states[] | {state, cost_usd, share}'
@@ -50,14 +50,14 @@ agents }. A line has turns, failed, reminders, unreported_turns, the tokens, cos
 turn. The states include the prompts of evaluators. A turn that used two models counts for both; costs of an
 unknown model have the model null.";
 
-pub(super) const LOG_HELP: &str = "Examples:
+const LOG_HELP: &str = "Examples:
   raymond log RUN --follow               past and new events
   raymond log --last                     events of the most recently started run
   raymond log RUN main.2                 only records of one agent
   raymond log RUN --agent 'main.2.*'     records of this agent and all its descendants
   raymond log RUN --json                 each record as a line of JSON";
 
-pub(super) const TOP_HELP: &str = "Examples:
+const TOP_HELP: &str = "Examples:
   raymond top                            the live run, or the newest
   raymond top RUN
 
@@ -68,6 +68,7 @@ works for a run that is not live.";
 
 /// Options of `log`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = LOG_HELP)]
 pub struct LogArgs {
     /// The run.
     #[command(flatten)]
@@ -92,6 +93,7 @@ impl LogArgs {
 
 /// Options of `top`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = TOP_HELP)]
 pub struct TopArgs {
     /// The run's id, or the beginning of one [default: the live run, or the newest]
     #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
@@ -106,6 +108,7 @@ pub struct TopArgs {
 
 /// Options of `tree`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = TREE_HELP)]
 pub struct TreeArgs {
     /// The run.
     #[command(flatten)]
@@ -117,6 +120,7 @@ pub struct TreeArgs {
 
 /// Options of `show`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = SHOW_HELP)]
 pub struct ShowArgs {
     /// The run's id, or the beginning of one [default: asks on a terminal]
     #[arg(value_name = "RUN", add = ArgValueCompleter::new(complete_runs))]
@@ -140,6 +144,7 @@ pub struct ShowArgs {
 
 /// Options of `costs`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = COSTS_HELP)]
 pub struct CostsArgs {
     /// The run.
     #[command(flatten)]
@@ -151,7 +156,7 @@ pub struct CostsArgs {
 
 // The arguments of `diff`, and its help.
 
-pub(super) const DIFF_HELP: &str = "Examples:
+const DIFF_HELP: &str = "Examples:
   raymond diff RUN1 RUN2                 where two runs of a workflow first differ, and what followed
   raymond diff BRANCH                    a branch, and the run that it branched from
   raymond diff RUN1 RUN2 main.2  only this agent
@@ -168,6 +173,7 @@ inputs, workflow_files }; values of the first run are under a, those of the seco
 
 /// Options of `diff`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = DIFF_HELP)]
 pub struct DiffArgs {
     /// A run: its id, or the beginning of it
     #[arg(value_name = "RUN1", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
@@ -191,7 +197,7 @@ pub struct DiffArgs {
 /// The milliseconds of a day.
 const DAY: u64 = 24 * 60 * 60 * 1000;
 
-pub(super) const CLEAN_HELP: &str = "Examples:
+const CLEAN_HELP: &str = "Examples:
   raymond clean --older-than 7d --dry-run
                                          show the runs that ended more than a week ago, and their size
   raymond clean --older-than 7d          remove them, after asking
@@ -203,12 +209,13 @@ event. A run that is selected by age also stays if its directory does not prove 
 
 --json prints { dry_run, bytes, removed, kept }: a removed run has run, status and bytes, a kept one run and why.";
 
-pub(super) const MAN_HELP: &str = "Examples:
+const MAN_HELP: &str = "Examples:
   raymond man ~/.local/share/man/man1    then: man raymond-run
   raymond man pages && man pages/raymond.1";
 
 /// Options of `clean`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = CLEAN_HELP)]
 pub struct CleanArgs {
     /// The runs to remove: ids, or the beginnings of ids
     #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
@@ -232,6 +239,7 @@ pub struct CleanArgs {
 
 /// Options of `man`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = MAN_HELP)]
 pub struct ManArgs {
     /// The directory to write the pages to; created if missing
     #[arg(value_name = "DIR")]
@@ -260,7 +268,7 @@ fn wrong(text: &str) -> String {
 
 // The arguments of `worktrees`, and its help.
 
-pub(super) const WORKTREES_HELP: &str = "Examples:
+const WORKTREES_HELP: &str = "Examples:
   raymond worktrees RUN                  each worktree: agent, changes, whether it is merged
   raymond worktrees RUN --prune          remove clean and merged worktrees of ended agents
   raymond worktrees RUN --prune --all    remove all worktrees of ended agents; their work is kept
@@ -281,6 +289,7 @@ why (it was kept).";
 
 /// Options of `worktrees`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = WORKTREES_HELP)]
 pub struct WorktreesArgs {
     /// The run.
     #[command(flatten)]
@@ -295,7 +304,7 @@ pub struct WorktreesArgs {
 
 // The arguments of the commands about facts, `signal` and `facts`, and their help.
 
-pub(super) const SIGNAL_HELP: &str = "Examples:
+const SIGNAL_HELP: &str = "Examples:
   raymond signal plan/ready --key feature-42     satisfies `(signal plan/ready :key @workflow-id)` in the run feature-42
   raymond signal plan/summary --key feature-42 --value - < summary.md
                                          with a payload, from stdin
@@ -316,7 +325,7 @@ program reads the label. Inside an agent's turn, the directory is that of its ru
 --json prints { label, key, changed, fact, replaced }: whether anything changed, the current fact, and the replaced
 fact or null; with --append also `before`, the number of values before this one.";
 
-pub(super) const FACTS_HELP: &str = "Examples:
+const FACTS_HELP: &str = "Examples:
   raymond facts                          all current facts with their sources, values shortened
   raymond facts RUN                      the facts that a run's program has seen
   raymond facts --label plan/ready       only the facts with this label
@@ -330,6 +339,7 @@ pub(super) const FACTS_HELP: &str = "Examples:
 
 /// Options of `signal`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = SIGNAL_HELP)]
 pub struct SignalArgs {
     /// The label of the fact, such as plan/ready
     pub label: String,
@@ -361,6 +371,7 @@ pub struct SignalArgs {
 
 /// Options of `facts`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = FACTS_HELP)]
 pub struct FactsArgs {
     /// The id of a run, or the beginning of it, to show the facts that the run has seen
     #[arg(value_name = "RUN", value_parser = RunId::parse)]

@@ -14,7 +14,7 @@ use crate::cli::on_event::OnEventCommand;
 use crate::domain::id::{AgentId, RunId};
 use crate::language::prompt::step::RESERVED;
 
-pub(super) const LIST_HELP: &str = "Examples:
+const LIST_HELP: &str = "Examples:
   raymond list                           the newest runs, newest first
   raymond list --status running,paused   only runs that can still continue
   raymond list --limit 5
@@ -77,8 +77,18 @@ impl AgentArg {
     }
 }
 
+const STOP_HELP: &str = "Examples:
+  raymond stop RUN
+  raymond stop --last --wait             return when the run has stopped
+  raymond stop RUN main.2                stop only this agent
+
+Running turns may finish within --shutdown of the run. `raymond resume RUN` resumes it.
+
+--json prints { run, asked, status }; with AGENT { run, agent, command, is_live }.";
+
 /// Options of `stop`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = STOP_HELP)]
 pub struct StopArgs {
     /// The run.
     #[command(flatten)]
@@ -91,8 +101,16 @@ pub struct StopArgs {
     pub wait: bool,
 }
 
+const RECOVER_HELP: &str = "Examples:
+  raymond recover                        the runs that can be resumed
+  raymond recover --all                  resume all of them, and wait for them
+  raymond recover --all --dir /srv/work/.raymond
+
+--json prints an array as `raymond list --json` does.";
+
 /// Options of `recover`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = RECOVER_HELP)]
 pub struct RecoverArgs {
     /// The directory of the runs, and the output format.
     #[command(flatten)]
@@ -112,6 +130,7 @@ pub struct RecoverArgs {
 
 /// Options of `list`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = LIST_HELP)]
 pub struct ListArgs {
     /// The directory of the runs, and the output format.
     #[command(flatten)]
@@ -284,7 +303,7 @@ pub(super) fn complete_answerers(begun: &OsStr) -> Vec<CompletionCandidate> {
 
 // The arguments that have to do with questions to people, and their help.
 
-pub(super) const ANSWER_HELP: &str = "Examples:
+const ANSWER_HELP: &str = "Examples:
   raymond answer RUN                     show the open questions and their options
   raymond answer RUN ask_type=git        answer with an option's id, label or number
   raymond answer RUN main.2/ask_type=git if several agents ask under the same name
@@ -350,6 +369,7 @@ pub enum OnWait {
 
 /// Options of `answer`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = ANSWER_HELP)]
 pub struct AnswerArgs {
     /// The run's id, or the beginning of one [default: asks on a terminal]
     #[arg(value_name = "RUN", value_parser = run_or_answer)]
@@ -507,7 +527,7 @@ fn answer(text: &str) -> Result<(String, String), String> {
 
 // The arguments of the commands about one agent: `tell`, `hold`, `release`, `edit` and `attach`.
 
-pub(super) const TELL_HELP: &str = "Examples:
+const TELL_HELP: &str = "Examples:
   raymond tell RUN main.2 \"Leave the tests alone.\"
   git diff | raymond tell RUN main.2 -   the message is read from stdin
 
@@ -516,7 +536,7 @@ prompt. The message survives a stop of the run. The log shows when it was given 
 
 --json prints { run, agent, command, is_live }.";
 
-pub(super) const HOLD_HELP: &str = "Examples:
+const HOLD_HELP: &str = "Examples:
   raymond hold RUN main.2                main.2 starts nothing new until it is released
   raymond hold RUN 'main.2.*'            main.2 and its descendants
   raymond release RUN main.2
@@ -541,6 +561,7 @@ nothing was said, nothing changes.";
 
 /// Options of `tell`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = TELL_HELP)]
 pub struct TellArgs {
     /// The run's id, or the beginning of one
     #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]
@@ -575,6 +596,7 @@ pub struct VisitArgs {
 
 /// Options of `hold` and `release`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = HOLD_HELP)]
 pub struct HoldArgs {
     /// The run's id, or the beginning of one
     #[arg(value_name = "RUN", value_parser = RunId::parse, add = ArgValueCompleter::new(complete_runs))]

@@ -21,7 +21,7 @@ use crate::language::scrub::compiled;
 use crate::language::turn_options::tool_rule;
 use crate::language::{graph, program, prompt};
 
-pub(super) const CHECK_HELP: &str = "Examples:
+const CHECK_HELP: &str = "Examples:
   raymond check workflows/tour           a folder: its prompts, manifest, replies and graphs
   raymond check workflows/tour/SEND.md   a prompt and the states it leads to
   raymond check flow/workflow.yaml --profile seed
@@ -34,7 +34,7 @@ perhaps not as intended. `info:` is worth knowing; --level info shows it. --json
 diagnostics }; each has path, line, column, code, severity (error, warning or info) and message. Exit code 0 without
 errors, 65 with errors; --strict counts warnings as errors.";
 
-pub(super) const GRAPH_HELP: &str = "Examples:
+const GRAPH_HELP: &str = "Examples:
   raymond graph workflows/tour                     Mermaid: GitHub draws it in a ```mermaid block
   raymond graph workflows/tour -o tour.svg         a picture for browsers
   raymond graph flow/workflow.yaml --format dot | dot -Tpdf -o flow.pdf
@@ -54,7 +54,7 @@ fn variable_name(text: &str) -> Result<String, String> {
 }
 
 /// Returns the help of `check` with the table of its codes.
-pub(super) fn check_help() -> String {
+fn check_help() -> String {
     let rows = |codes: &[(&str, &str)]| {
         let rows: Vec<String> =
             codes.iter().map(|(code, meaning)| format!("  {code}  {meaning}")).collect();
@@ -71,6 +71,7 @@ pub(super) fn check_help() -> String {
 /// Options of `check`.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
+#[command(after_help = CHECK_HELP, after_long_help = check_help())]
 pub struct CheckArgs {
     /// A folder with START.md, a prompt file, a graph (.yaml), or a program (.lisp, .duet)
     #[arg(value_name = "PATH")]
@@ -149,6 +150,7 @@ impl From<GraphProfileArg> for GraphProfile {
 
 /// Options of `graph`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = GRAPH_HELP)]
 pub struct GraphArgs {
     /// A folder with START.md, a prompt file, a graph (.yaml), or a program (.lisp, .duet)
     #[arg(value_name = "PATH")]
@@ -199,7 +201,7 @@ impl GraphArgs {
 
 // The arguments of `raymond import`, and its help.
 
-pub(super) const IMPORT_HELP: &str = "Examples:
+const IMPORT_HELP: &str = "Examples:
   raymond import review.yaml              creates the folder review
   raymond import review.zip -o flows/review
 
@@ -210,6 +212,7 @@ A zip with links, with paths outside the folder, or with more than 64 MiB is ref
 
 /// Options of `import`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = IMPORT_HELP)]
 pub struct ImportArgs {
     /// A workflow in one file: YAML with `states`, or a zip
     #[arg(value_name = "FILE")]
@@ -221,7 +224,7 @@ pub struct ImportArgs {
 
 // The arguments of `raymond new`, and its help.
 
-pub(super) const NEW_HELP: &str = "Examples:
+const NEW_HELP: &str = "Examples:
   raymond new haiku                        a folder with two prompts, scripted replies and tests
   raymond new review --from review-folder  a copy of another sample
 
@@ -229,6 +232,7 @@ The folder must not exist: nothing is overwritten. Without NAME, raymond asks on
 
 /// Options of `new`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = NEW_HELP)]
 pub struct NewArgs {
     /// The folder to create
     #[arg(value_name = "NAME")]
@@ -240,7 +244,7 @@ pub struct NewArgs {
 
 // The arguments of `record`, and its help.
 
-pub(super) const RECORD_HELP: &str = "Examples:
+const RECORD_HELP: &str = "Examples:
   raymond record RUN -o cassettes/tour
   raymond run workflows/tour --agent replay:cassettes/tour
   raymond record RUN -o DIR --scrub 'acme-[0-9]+' --scrub-env DEPLOY_TOKEN
@@ -253,6 +257,7 @@ A cassette does not contain changes by commands (Bash), or changes outside the w
 
 /// Options of `record`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = RECORD_HELP)]
 pub struct RecordArgs {
     /// The run.
     #[command(flatten)]
@@ -295,14 +300,14 @@ A program is a conversation of several agents as S-expressions (.lisp). `raymond
 `raymond graph FILE` draws it, `raymond run FILE` runs it in the foreground, and `raymond signal` asserts the
 facts that it waits for.";
 
-pub(super) const START_HELP: &str = "Examples:
+const START_HELP: &str = "Examples:
   raymond workflow start workflows/planner-worker-review --id feature-42
   raymond workflow start standing-reviewer --id nightly
 
 TARGET is a program (.lisp, .duet), a folder with workflow.lisp, or the name of a defined program.
 `raymond start` starts prompts and graphs in the background.";
 
-pub(super) const WATCH_HELP: &str =
+const WATCH_HELP: &str =
     "Examples:
   raymond workflow watch feature-42
   raymond workflow watch --last
@@ -315,7 +320,6 @@ The exit code is that of the run. --json prints each record as a line of JSON, u
 #[derive(Debug, Subcommand)]
 pub enum WorkflowCommand {
     /// Check a program and store it under its name
-    #[command(after_help = DEFINE_HELP)]
     Define(DefineArgs),
     /// Start a program in the background, from a file or by its defined name; prints the run's id
     #[command(after_help = START_HELP)]
@@ -330,6 +334,7 @@ pub enum WorkflowCommand {
 
 /// Options of `workflow define`.
 #[derive(Debug, Clone, Args)]
+#[command(after_help = DEFINE_HELP)]
 pub struct DefineArgs {
     /// The program's file
     pub file: PathBuf,
@@ -343,25 +348,10 @@ pub struct DefineArgs {
 
 // The help of the commands whose arguments need little of it: examples.
 
-pub(super) const RESUME_HELP: &str = "Examples:
-  raymond resume tour-20260115-143022-1a2b
-  raymond resume tour                    the only run whose id begins with tour
-  raymond resume --last --budget 5       the most recently started run, with a larger budget
-  raymond resume RUN --migrate           with the workflow's files as they are now";
-
 pub(super) const STATUS_HELP: &str = "Examples:
   raymond status RUN
   raymond status --last                  the most recently started run
   raymond status RUN --json | jq -r .status";
-
-pub(super) const STOP_HELP: &str = "Examples:
-  raymond stop RUN
-  raymond stop --last --wait             return when the run has stopped
-  raymond stop RUN main.2                stop only this agent
-
-Running turns may finish within --shutdown of the run. `raymond resume RUN` resumes it.
-
---json prints { run, asked, status }; with AGENT { run, agent, command, is_live }.";
 
 pub(super) const PENDING_HELP: &str = "Examples:
   raymond pending                        questions, signals that programs wait for, parked agents
@@ -369,31 +359,19 @@ pub(super) const PENDING_HELP: &str = "Examples:
 
 --json prints an array of { run, agent, kind, since, until, command } with the parts of each kind.";
 
-pub(super) const RECOVER_HELP: &str = "Examples:
-  raymond recover                        the runs that can be resumed
-  raymond recover --all                  resume all of them, and wait for them
-  raymond recover --all --dir /srv/work/.raymond
-
---json prints an array as `raymond list --json` does.";
-
-pub(super) const SCHEMA_HELP: &str = "Examples:
-  raymond schema                         the whole protocol of plug-ins
-  raymond schema record                  a line of `raymond log --json`
-  raymond schema graph > graph.schema.json";
-
 pub(super) const COMPLETIONS_HELP: &str = "Examples:
   source <(raymond completions bash)     in ~/.bashrc; zsh the same in ~/.zshrc, after compinit
   raymond completions fish > ~/.config/fish/completions/raymond.fish
 
 The script asks raymond, so it also completes runs, the agents of the run on the command line, and defined programs.";
 
-pub(super) const DEFINE_HELP: &str = "Examples:
+const DEFINE_HELP: &str = "Examples:
   raymond workflow define workflows/standing-reviewer
   raymond workflow define review.lisp    then: raymond workflow start review
 
 --json prints { name, file, program }.";
 
-pub(super) const WORKFLOW_LIST_HELP: &str = "Examples:
+const WORKFLOW_LIST_HELP: &str = "Examples:
   raymond workflow list
   raymond workflow list --json | jq -r '.definitions[].name'
 
@@ -401,7 +379,7 @@ pub(super) const WORKFLOW_LIST_HELP: &str = "Examples:
 
 // The arguments of `test`, and its help.
 
-pub(super) const TEST_HELP: &str = "Examples:
+const TEST_HELP: &str = "Examples:
   raymond test                           all cases below the current directory
   raymond test workflows/tour            the cases of a workflow, in its tests/*.yaml
   raymond test flow/tests/ways.yaml --case 'budget used up'
@@ -424,6 +402,7 @@ mismatches, error, result, cost_usd and turns.";
 /// Options of `test`.
 #[derive(Debug, Clone, Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a separate switch")]
+#[command(after_help = TEST_HELP)]
 pub struct TestArgs {
     /// A workflow's folder, a folder of several, or a file of cases
     #[arg(default_value = ".", hide_default_value = true)]

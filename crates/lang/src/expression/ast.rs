@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use serde_json::Value;
+use strum::{EnumString, IntoStaticStr};
 
 use super::call::BuiltinFunction;
 use super::method::BuiltinMethod;
-use super::token::RegexPattern;
+use super::pattern::RegexPattern;
 
 /// A parsed expression.
 #[derive(Debug, Clone)]
@@ -74,6 +75,36 @@ impl ExpressionNode {
         Self::Literal(Box::new(value.into()))
     }
 
+    /// Returns the parts of it that are evaluated in its place; those in the steps of a path are not among them.
+    pub(super) fn parts(&self) -> Vec<&Self> {
+        match self {
+            Self::Literal(_) | Self::Name(_) | Self::Now => Vec::new(),
+            Self::List(items) | Self::Call { arguments: items, .. } => {
+                items.iter().map(|item| &item.node).collect()
+            }
+            Self::Map(entries) => entries
+                .iter()
+                .flat_map(|entry| match entry {
+                    EntryNode::Field(_, node) | EntryNode::Spread(node) => vec![node],
+                    EntryNode::Computed(key, node) => vec![key, node],
+                })
+                .collect(),
+            Self::Prefixed { operand, .. } => vec![operand],
+            Self::Path { base, .. } => vec![base],
+            Self::Arithmetic { first, rest, .. } => {
+                [&**first].into_iter().chain(rest.iter().map(|(_, node)| node)).collect()
+            }
+            Self::Logic { first, rest } => {
+                [&**first].into_iter().chain(rest.iter().map(|(_, node)| node)).collect()
+            }
+            Self::Comparison { sides, .. } => vec![&sides.0, &sides.1],
+            Self::Choice { cases, otherwise } => {
+                let cases = cases.iter().flat_map(|(condition, then)| [condition, then]);
+                cases.chain([&**otherwise]).collect()
+            }
+        }
+    }
+
     /// Returns the value of a literal.
     pub(super) fn as_literal(&self) -> Option<&Value> {
         match self {
@@ -108,36 +139,51 @@ pub(super) struct TextSpan {
     pub(super) end: usize,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString)]
 pub(super) enum PrefixOperator {
+    #[strum(serialize = "!")]
     Not,
+    #[strum(serialize = "-")]
     Minus,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
 pub(super) enum ArithmeticOperator {
+    #[strum(serialize = "+")]
     Add,
+    #[strum(serialize = "-")]
     Subtract,
+    #[strum(serialize = "*")]
     Multiply,
+    #[strum(serialize = "/")]
     Divide,
+    #[strum(serialize = "%")]
     Remainder,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString)]
 pub(super) enum ComparisonOperator {
+    #[strum(serialize = "==", serialize = "===")]
     Equal,
+    #[strum(serialize = "!=", serialize = "!==")]
     Different,
+    #[strum(serialize = "<")]
     Less,
+    #[strum(serialize = ">")]
     Greater,
+    #[strum(serialize = "<=")]
     AtMost,
+    #[strum(serialize = ">=")]
     AtLeast,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString)]
 pub(super) enum LogicOperator {
+    #[strum(serialize = "&&")]
     And,
+    #[strum(serialize = "||")]
     Or,
-    /// `??`
+    #[strum(serialize = "??")]
     IfNull,
 }
 
@@ -200,7 +246,7 @@ pub(super) enum LambdaParameter {
 // and `a++` are kept as `a = a + b`, and `list.forEach(x => …)` as a loop.
 
 #[derive(Debug)]
-pub(in crate::expression) enum Statement {
+pub(super) enum Statement {
     /// `const {a, b} = value`
     Declare {
         parameter: LambdaParameter,
@@ -242,7 +288,7 @@ pub(in crate::expression) enum Statement {
 
 impl Statement {
     /// Returns whether it may end the function by `return`.
-    pub(in crate::expression) fn returns(&self) -> bool {
+    pub(super) fn returns(&self) -> bool {
         let any = |statements: &[Self]| statements.iter().any(Self::returns);
         match self {
             Self::Return(_) => true,
@@ -264,7 +310,7 @@ impl Statement {
 
 /// The kinds of loops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::expression) enum LoopKind {
+pub(super) enum LoopKind {
     /// `for (const x of list)`
     ForOf,
     /// `list.forEach(x => …)`, where `return` continues with the next element.
@@ -273,15 +319,15 @@ pub(in crate::expression) enum LoopKind {
 
 /// A variable, or a part of its value.
 #[derive(Debug)]
-pub(in crate::expression) struct ChangeTarget {
-    pub(in crate::expression) name: String,
-    pub(in crate::expression) steps: Vec<TargetStep>,
-    pub(in crate::expression) span: TextSpan,
+pub(super) struct ChangeTarget {
+    pub(super) name: String,
+    pub(super) steps: Vec<TargetStep>,
+    pub(super) span: TextSpan,
 }
 
 /// A step to a part of a value.
 #[derive(Debug)]
-pub(in crate::expression) enum TargetStep {
+pub(super) enum TargetStep {
     Member(String),
     Index(ExpressionNode),
 }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::fuel::{Error, Fuel};
 use super::method::wrong_number;
+use super::parse::leading_number;
 use super::value;
 use super::value::{as_text, kind};
 use crate::expression::value::{number, order};
@@ -33,9 +34,6 @@ pub(super) enum BuiltinFunction {
     JsonParse,
     JsonStringify,
 }
-
-/// The names that functions stand under, as in `Math.max`.
-pub(super) const NAMESPACES: [&str; 3] = ["Object", "Math", "JSON"];
 
 const FUNCTIONS: [(&str, BuiltinFunction); 17] = [
     ("len", BuiltinFunction::Len),
@@ -328,29 +326,7 @@ impl BuiltinFunction {
         }
         let text = self.text_of(value)?.trim();
         fuel.read(text.len())?;
-        let end = length_of_number(text.as_bytes());
-        Ok(text[..end].parse().ok().and_then(number).unwrap_or(Value::Null))
+        let read = leading_number(text).and_then(|read| number(read.parse().ok()?));
+        Ok(read.unwrap_or(Value::Null))
     }
-}
-
-/// Returns the length of the number that a text begins with.
-fn length_of_number(text: &[u8]) -> usize {
-    let digits = |from: usize| {
-        text[from..]
-            .iter()
-            .position(|byte| !byte.is_ascii_digit())
-            .map_or(text.len(), |at| from + at)
-    };
-    let sign = usize::from(matches!(text.first(), Some(b'-' | b'+')));
-    let mut end = digits(sign);
-    if text.get(end) == Some(&b'.') && digits(end + 1) > end + 1 {
-        end = digits(end + 1);
-    }
-    if end > sign && matches!(text.get(end), Some(b'e' | b'E')) {
-        let exponent = end + 1 + usize::from(matches!(text.get(end + 1), Some(b'-' | b'+')));
-        if exponent <= text.len() && digits(exponent) > exponent {
-            end = digits(exponent);
-        }
-    }
-    end
 }

@@ -7,8 +7,8 @@ use raymond_model::question::raw_part;
 use serde_json::Value;
 
 use super::ast::{
-    ArgumentNode, ChangeTarget, EntryNode, Expression, ExpressionNode, ItemNode, Lambda,
-    LambdaBody, PathAccess, PathStep, PrefixOperator, Statement, TargetStep, TextSpan,
+    ArgumentNode, ChangeTarget, Expression, ExpressionNode, Lambda, LambdaBody, PathAccess,
+    PathStep, PrefixOperator, Statement, TargetStep, TextSpan,
 };
 use super::fuel::{Error, Fuel};
 use super::value;
@@ -127,37 +127,8 @@ fn collect<'node>(
     own: &mut Vec<&'node str>,
     reads: &mut BTreeSet<String>,
 ) {
-    let mut all = |nodes: &mut dyn Iterator<Item = &'node ExpressionNode>| {
-        nodes.for_each(|node| collect(node, own, reads));
-    };
     match node {
-        ExpressionNode::Literal(_) | ExpressionNode::Now => {}
         ExpressionNode::Name(name) => read(name, &[], own, reads),
-        ExpressionNode::List(items) | ExpressionNode::Call { arguments: items, .. } => {
-            all(&mut items.iter().map(|ItemNode { node, .. }| node));
-        }
-        ExpressionNode::Map(entries) => {
-            for entry in entries {
-                match entry {
-                    EntryNode::Field(_, node) | EntryNode::Spread(node) => {
-                        all(&mut [node].into_iter());
-                    }
-                    EntryNode::Computed(key, node) => all(&mut [key, node].into_iter()),
-                }
-            }
-        }
-        ExpressionNode::Prefixed { operand, .. } => all(&mut [&**operand].into_iter()),
-        ExpressionNode::Arithmetic { first, rest, .. } => {
-            all(&mut [&**first].into_iter().chain(rest.iter().map(|(_, node)| node)));
-        }
-        ExpressionNode::Logic { first, rest } => {
-            all(&mut [&**first].into_iter().chain(rest.iter().map(|(_, node)| node)));
-        }
-        ExpressionNode::Comparison { sides, .. } => all(&mut [&sides.0, &sides.1].into_iter()),
-        ExpressionNode::Choice { cases, otherwise } => {
-            let cases = cases.iter().flat_map(|(condition, then)| [condition, then]);
-            all(&mut cases.chain([&**otherwise]));
-        }
         ExpressionNode::Path { base, steps } => {
             match &**base {
                 ExpressionNode::Name(name) => read(name, steps, own, reads),
@@ -167,6 +138,7 @@ fn collect<'node>(
                 inside(step, own, reads);
             }
         }
+        node => node.parts().into_iter().for_each(|part| collect(part, own, reads)),
     }
 }
 

@@ -307,17 +307,6 @@ fn error(message: impl Into<String>) -> Error {
 // The operators on values: arithmetic and comparison.
 
 impl ArithmeticOperator {
-    /// Returns its sign.
-    pub(super) fn sign(self) -> &'static str {
-        match self {
-            Self::Add => "+",
-            Self::Subtract => "-",
-            Self::Multiply => "*",
-            Self::Divide => "/",
-            Self::Remainder => "%",
-        }
-    }
-
     pub(super) fn apply(
         self,
         left: &Value,
@@ -341,7 +330,7 @@ impl ArithmeticOperator {
     }
 
     fn refuse(self, left: &Value, right: &Value) -> Error {
-        let (left, right, sign) = (kind(left), kind(right), self.sign());
+        let (left, right, sign) = (kind(left), kind(right), <&str>::from(self));
         let takes = if self == Self::Add {
             "adds numbers, or joins texts or two lists"
         } else {

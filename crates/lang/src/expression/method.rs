@@ -6,7 +6,7 @@ use regex::Captures;
 use serde_json::Value;
 
 use super::fuel::{Error, Fuel};
-use super::token::RegexPattern;
+use super::pattern::RegexPattern;
 use super::value;
 use super::value::{as_text, kind, whole};
 

@@ -17,8 +17,8 @@ mod evaluate;
 mod fuel;
 mod method;
 mod parse;
+mod pattern;
 mod template;
-mod token;
 mod value;
 
 pub use ast::Expression;

@@ -1,28 +1,28 @@
 //! Reads the text of an expression: pest parses it, and the functions below build the tree.
 
 use std::borrow::Cow;
-use std::iter::Peekable;
-use std::sync::Arc;
-use std::vec::IntoIter;
+use std::str::FromStr;
+use std::sync::{Arc, LazyLock};
 
 use grammar::{Grammar, Rule};
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
+use pest::pratt_parser::{Assoc, Op, PrattParser};
 use serde_json::Value;
 
 use crate::expression::argument::refusal;
 use crate::expression::ast::{
-    ArgumentNode, ArithmeticOperator, ComparisonOperator, Expression, ExpressionNode, ItemNode,
-    Lambda, LambdaBody, LambdaParameter, LogicOperator, PathAccess, PathStep, PrefixOperator,
-    Statement, TextSpan,
+    ArgumentNode, ComparisonOperator, Expression, ExpressionNode, ItemNode, Lambda, LambdaBody,
+    LambdaParameter, PathAccess, PathStep, PrefixOperator, Statement, TextSpan,
 };
-use crate::expression::call::{BuiltinFunction, NAMESPACES, function_names};
+use crate::expression::call::{BuiltinFunction, function_names};
 use crate::expression::diagnosis::diagnose;
 use crate::expression::fuel::SyntaxError;
 use crate::expression::method::{BuiltinMethod, method_names, wrong_number};
 use crate::expression::parse::collection::inside;
 use crate::expression::parse::statement::{LocalNames, block, parameter};
-use crate::expression::token;
+use crate::expression::pattern::RegexPattern;
+use crate::expression::value;
 use crate::hint::closest;
 
 mod collection;
@@ -47,8 +47,14 @@ impl Expression {
     pub fn parse(text: &str) -> Result<Self, SyntaxError> {
         let text = &*without_comments(text);
         Self::parse_exactly(text).or_else(|flaw| {
-            let once = token::with_single_backslashes(text);
-            once.and_then(|once| Self::parse_exactly(&once).ok()).ok_or(flaw)
+            let parts = pieces(Rule::doubled, text);
+            let once: String = parts
+                .map(|part| if part.as_rule() == Rule::twice { "\\" } else { part.as_str() })
+                .collect();
+            if once.len() == text.len() {
+                return Err(flaw);
+            }
+            Self::parse_exactly(&once).map_err(|_| flaw)
         })
     }
 
@@ -84,6 +90,16 @@ fn without_comments(text: &str) -> Cow<'_, str> {
     Cow::Owned(comments.bytes().map(blank).chain(rest.chars()).collect())
 }
 
+/// Returns the pieces of a text that always fits the rule.
+fn pieces(rule: Rule, text: &str) -> impl Iterator<Item = RulePair<'_>> {
+    Grammar::parse(rule, text).into_iter().flat_map(inner)
+}
+
+/// Returns the number that a text begins with.
+pub(super) fn leading_number(text: &str) -> Option<&str> {
+    Grammar::parse(Rule::leading, text).ok().map(|number| number.as_str())
+}
+
 /// Returns the pieces inside the given ones.
 fn inner(pieces: Pairs<'_, Rule>) -> impl Iterator<Item = RulePair<'_>> {
     pieces.flat_map(Pair::into_inner)
@@ -97,7 +113,7 @@ fn span(piece: &RulePair<'_>) -> TextSpan {
 
 /// Reads rows with `?` and `:` between them.
 fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
-    let whole = span(&piece);
+    let place = piece.as_span().start();
     let mut parts = Vec::new();
     for part in piece.into_inner() {
         match part.as_rule() {
@@ -106,9 +122,7 @@ fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
             _ => {}
         }
     }
-    let Some(otherwise) = parts.pop() else {
-        return Err(SyntaxError::syntax(whole.start, "no value"));
-    };
+    let otherwise = parts.pop().ok_or_else(|| no_value(place))?;
     let mut cases = Vec::with_capacity(parts.len() / 2);
     let mut parts = parts.into_iter();
     while let (Some(condition), Some(then)) = (parts.next(), parts.next()) {
@@ -123,26 +137,29 @@ fn expression(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
 /// Reads a value with the signs before it and the steps after it.
 fn operand(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let whole = span(&piece);
-    operand_of(piece.into_inner().collect(), whole)
+    operand_of(piece.into_inner(), whole)
 }
 
 /// Reads such a value from its pieces.
-fn operand_of(pieces: Vec<RulePair<'_>>, whole: TextSpan) -> Result<ExpressionNode, SyntaxError> {
+fn operand_of<'text>(
+    pieces: impl Iterator<Item = RulePair<'text>>,
+    whole: TextSpan,
+) -> Result<ExpressionNode, SyntaxError> {
+    let mut pieces = pieces.peekable();
     let mut prefixes = Vec::new();
-    let mut rest = pieces.into_iter().peekable();
-    while let Some(prefix) = rest.next_if(|piece| piece.as_rule() == Rule::prefix) {
-        prefixes.push(if prefix.as_str() == "!" {
-            PrefixOperator::Not
-        } else {
-            PrefixOperator::Minus
-        });
+    while let Some(prefix) = pieces.next_if(|piece| piece.as_rule() == Rule::prefix) {
+        prefixes.extend(prefix.as_str().parse::<PrefixOperator>());
     }
-    let Some(base) = rest.next() else { return Err(SyntaxError::syntax(whole.start, "no value")) };
-    let operand = node(base, rest)?;
+    let base = pieces.next().ok_or_else(|| no_value(whole.start))?;
+    let start = base.as_span().start();
+    let base = Box::new(primary(base)?);
+    let steps = pieces.map(|piece| step(start, piece)).collect::<Result<Vec<_>, _>>()?;
+    let operand =
+        if steps.is_empty() { base } else { Box::new(ExpressionNode::Path { base, steps }) };
     if prefixes.is_empty() {
-        return Ok(operand);
+        return Ok(*operand);
     }
-    Ok(ExpressionNode::Prefixed { prefixes, operand: Box::new(operand), span: whole })
+    Ok(ExpressionNode::Prefixed { prefixes, operand, span: whole })
 }
 
 /// Reads a value by itself.
@@ -150,7 +167,7 @@ fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let start = piece.as_span().start();
     let text = piece.as_str();
     match piece.as_rule() {
-        Rule::number => token::number(text)
+        Rule::number => number(text)
             .map(ExpressionNode::literal)
             .ok_or_else(|| SyntaxError::syntax(start, "the number is too large")),
         Rule::string => collection::quoted_text(&piece),
@@ -160,24 +177,30 @@ fn primary(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
             _ => Value::Null,
         })),
         Rule::name => Ok(ExpressionNode::Name(text.to_owned())),
+        Rule::function => function(piece),
         Rule::template => collection::template(piece),
         Rule::now => Ok(ExpressionNode::Now),
         Rule::list => collection::items(piece).map(ExpressionNode::List),
         Rule::map => collection::map(piece),
-        _ => {
-            let inside = expressions(piece).next();
-            inside.map_or_else(|| Err(SyntaxError::syntax(start, "no value")), expression)
-        }
+        _ => inside(piece),
     }
+}
+
+/// Reads a number; `None` if it is too large.
+fn number(text: &str) -> Option<Value> {
+    match text.parse::<i64>() {
+        Ok(whole) => Some(Value::from(whole)),
+        Err(_) => value::number(text.parse().ok()?),
+    }
+}
+
+fn no_value(place: usize) -> SyntaxError {
+    SyntaxError::syntax(place, "no value")
 }
 
 /// Returns the expressions in a piece.
 fn expressions(piece: RulePair<'_>) -> impl Iterator<Item = RulePair<'_>> {
     piece.into_inner().filter(|part| part.as_rule() == Rule::expression)
-}
-
-fn quoted(piece: &RulePair<'_>) -> Result<String, SyntaxError> {
-    token::string(piece.as_str()).map_err(|why| SyntaxError::syntax(piece.as_span().start(), why))
 }
 
 // A first scan limits the nesting depth of an expression, and finds the end of an expression that begins at `${`.
@@ -328,199 +351,102 @@ impl<'text> ExpressionScanner<'text> {
 
 // Reads a row of values with operators between them, by precedence.
 
-/// An operator by its kind.
-#[derive(Debug, Clone, Copy)]
-enum BinaryOperator {
-    Logic(LogicOperator),
-    Comparison(ComparisonOperator),
-    Arithmetic(ArithmeticOperator),
+/// The levels of the operators; those of a later level bind first.
+static PRECEDENCE: LazyLock<PrattParser<Rule>> = LazyLock::new(|| {
+    let levels = [Rule::or, Rule::and, Rule::compare, Rule::add, Rule::multiply];
+    levels
+        .into_iter()
+        .fold(PrattParser::new(), |parser, level| parser.op(Op::infix(level, Assoc::Left)))
+});
+
+/// A part of a row.
+struct RowPart {
+    node: ExpressionNode,
+    span: TextSpan,
+    /// The level of the operators that join it; `None` for a single value.
+    level: Option<Rule>,
 }
 
-/// An operator and its byte offset.
-type LocatedOperator = (BinaryOperator, usize);
-
-/// The number of precedence levels; level 0 binds least.
-const LEVELS: usize = 5;
-
-impl BinaryOperator {
-    fn from_text(text: &str) -> Self {
-        match text {
-            "||" => Self::Logic(LogicOperator::Or),
-            "??" => Self::Logic(LogicOperator::IfNull),
-            "&&" => Self::Logic(LogicOperator::And),
-            "===" | "==" => Self::Comparison(ComparisonOperator::Equal),
-            "!==" | "!=" => Self::Comparison(ComparisonOperator::Different),
-            "<=" => Self::Comparison(ComparisonOperator::AtMost),
-            ">=" => Self::Comparison(ComparisonOperator::AtLeast),
-            "<" => Self::Comparison(ComparisonOperator::Less),
-            ">" => Self::Comparison(ComparisonOperator::Greater),
-            "+" => Self::Arithmetic(ArithmeticOperator::Add),
-            "-" => Self::Arithmetic(ArithmeticOperator::Subtract),
-            "*" => Self::Arithmetic(ArithmeticOperator::Multiply),
-            "/" => Self::Arithmetic(ArithmeticOperator::Divide),
-            _ => Self::Arithmetic(ArithmeticOperator::Remainder),
-        }
-    }
-
-    fn level(self) -> usize {
-        match self {
-            Self::Logic(LogicOperator::Or | LogicOperator::IfNull) => 0,
-            Self::Logic(LogicOperator::And) => 1,
-            Self::Comparison(_) => 2,
-            Self::Arithmetic(ArithmeticOperator::Add | ArithmeticOperator::Subtract) => 3,
-            Self::Arithmetic(_) => 4,
-        }
-    }
-}
-
-/// A value of the row and its span.
-type LocatedOperand = (ExpressionNode, TextSpan);
-
-/// The part of a row after its first value.
-type OperatorTail = Vec<(LocatedOperator, LocatedOperand)>;
+type RowResult = Result<RowPart, SyntaxError>;
 
 /// Reads the row as one value.
 fn row_node(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
-    let start = piece.as_span().start();
-    let mut members = Vec::new();
-    let mut between = Vec::new();
-    for part in piece.into_inner() {
-        if part.as_rule() == Rule::operator {
-            between.push((BinaryOperator::from_text(part.as_str()), part.as_span().start()));
-        } else {
-            let place = span(&part);
-            members.push((operand(part)?, place));
-        }
-    }
-    let mut members = members.into_iter();
-    let first = members.next().ok_or_else(|| SyntaxError::syntax(start, "no value"))?;
-    let rest = between.into_iter().zip(members).collect();
-    join(first, rest, 0).map(|(node, _)| node)
-}
-
-/// Splits the row at the operators of a level, and joins the parts between them first.
-fn join(
-    first: LocatedOperand,
-    rest: OperatorTail,
-    level: usize,
-) -> Result<LocatedOperand, SyntaxError> {
-    if rest.is_empty() || level == LEVELS {
-        return Ok(first);
-    }
-    let mut parts = vec![(None, first, OperatorTail::new())];
-    for (between, member) in rest {
-        match parts.last_mut() {
-            Some((_, _, tail)) if between.0.level() > level => tail.push((between, member)),
-            _ => parts.push((Some(between), member, OperatorTail::new())),
-        }
-    }
-    let mut joined = Vec::with_capacity(parts.len());
-    for (between, first, rest) in parts {
-        joined.push((between, join(first, rest, level + 1)?));
-    }
-    let mut joined = joined.into_iter();
-    let Some((_, first)) = joined.next() else { return Err(SyntaxError::syntax(0, "no value")) };
-    let rest = joined.filter_map(|(between, member)| Some((between?, member))).collect();
-    together(first, rest)
-}
-
-/// Joins values with operators of one level between them.
-fn together(first: LocatedOperand, rest: OperatorTail) -> Result<LocatedOperand, SyntaxError> {
-    let Some(end) = rest.last().map(|(_, (_, place))| place.end) else { return Ok(first) };
-    let (first, TextSpan { start, .. }) = first;
-    let span = TextSpan { start, end };
-    let first = Box::new(first);
-    let mut logic = Vec::new();
-    let mut arithmetic = Vec::new();
-    let mut comparison = None;
-    for ((operator, at), (node, _)) in rest {
-        match operator {
-            BinaryOperator::Logic(operator) => logic.push((operator, node)),
-            BinaryOperator::Arithmetic(operator) => arithmetic.push((operator, node)),
-            BinaryOperator::Comparison(_) if comparison.is_some() => {
-                let why =
-                    "comparisons cannot be chained; join them with &&, as in `a < b && b < c`";
-                return Err(SyntaxError::syntax(at, why));
-            }
-            BinaryOperator::Comparison(operator) => comparison = Some((operator, node)),
-        }
-    }
-    let node = if let Some((comparison, right)) = comparison {
-        ExpressionNode::Comparison { comparison, sides: Box::new((*first, right)), span }
-    } else if logic.is_empty() {
-        ExpressionNode::Arithmetic { first, rest: arithmetic, span }
-    } else {
-        ExpressionNode::Logic { first, rest: logic }
+    let single = |piece: RulePair<'_>| {
+        let span = span(&piece);
+        Ok(RowPart { node: operand(piece)?, span, level: None })
     };
-    Ok((node, span))
+    let whole = PRECEDENCE.map_primary(single).map_infix(joined).parse(piece.into_inner())?;
+    Ok(whole.node)
 }
 
-// Reads a value and the steps into it: members, indices, calls.
-
-type RemainingPairs<'text> = Peekable<IntoIter<RulePair<'text>>>;
-
-/// Reads the value with its steps.
-fn node<'text>(
-    base: RulePair<'text>,
-    mut rest: RemainingPairs<'text>,
-) -> Result<ExpressionNode, SyntaxError> {
-    let start = base.as_span().start();
-    let base = match called(&base, &mut rest)? {
-        Some(call) => call,
-        None => primary(base)?,
+/// Joins two parts of a row. What comes after further operators of one level is added to the part before.
+fn joined(left: RowResult, sign: RulePair<'_>, right: RowResult) -> RowResult {
+    let (RowPart { node, span: TextSpan { start, .. }, level }, right) = (left?, right?);
+    let span = TextSpan { start, end: right.span.end };
+    let is_same_level = level == Some(sign.as_rule());
+    let node = match (sign.as_rule(), node) {
+        (Rule::compare, _) if is_same_level => {
+            let why = "comparisons cannot be chained; join them with &&, as in `a < b && b < c`";
+            return Err(SyntaxError::syntax(sign.as_span().start(), why));
+        }
+        (Rule::compare, left) => {
+            let comparison = operator::<ComparisonOperator>(&sign)?;
+            ExpressionNode::Comparison { comparison, sides: Box::new((left, right.node)), span }
+        }
+        (Rule::or | Rule::and, ExpressionNode::Logic { first, mut rest }) if is_same_level => {
+            rest.push((operator(&sign)?, right.node));
+            ExpressionNode::Logic { first, rest }
+        }
+        (Rule::or | Rule::and, first) => ExpressionNode::Logic {
+            first: Box::new(first),
+            rest: vec![(operator(&sign)?, right.node)],
+        },
+        (_, ExpressionNode::Arithmetic { first, mut rest, .. }) if is_same_level => {
+            rest.push((operator(&sign)?, right.node));
+            ExpressionNode::Arithmetic { first, rest, span }
+        }
+        (_, first) => ExpressionNode::Arithmetic {
+            first: Box::new(first),
+            rest: vec![(operator(&sign)?, right.node)],
+            span,
+        },
     };
-    let mut steps = Vec::new();
-    while let Some(piece) = rest.next() {
-        steps.push(step(start, piece, &mut rest)?);
-    }
-    if steps.is_empty() {
-        return Ok(base);
-    }
-    Ok(ExpressionNode::Path { base: Box::new(base), steps })
+    Ok(RowPart { node, span, level: Some(sign.as_rule()) })
 }
 
-/// Reads the call of a function, if the row begins with one: `name(…)` or `Object.name(…)`.
-fn called<'text>(
-    base: &RulePair<'text>,
-    rest: &mut RemainingPairs<'text>,
-) -> Result<Option<ExpressionNode>, SyntaxError> {
-    if base.as_rule() != Rule::name {
-        return Ok(None);
-    }
-    let mut name = base.as_str().to_owned();
-    let is_namespace = NAMESPACES.contains(&name.as_str());
-    let mut ahead = rest.clone();
-    if let Some(member) = ahead.next_if(|next| is_namespace && next.as_rule() == Rule::member) {
-        name = format!("{name}.{}", last_name(member));
-    }
-    let Some(call) = ahead.next_if(|next| next.as_rule() == Rule::call) else { return Ok(None) };
-    *rest = ahead;
-    let start = base.as_span().start();
+fn operator<O: FromStr>(sign: &RulePair<'_>) -> Result<O, SyntaxError> {
+    let unknown = |_| SyntaxError::syntax(sign.as_span().start(), "unknown operator");
+    sign.as_str().parse().map_err(unknown)
+}
+
+// Reads calls, and the steps into a value: members, indices, methods.
+
+/// Reads the call of a function: `name(…)` or `Object.name(…)`.
+fn function(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
+    let span = span(&piece);
+    let start = span.start;
+    let mut parts = piece.into_inner();
+    let names = parts.next().into_iter().flat_map(Pair::into_inner);
+    let name: String = names.map(|name| name.as_str()).collect();
     let function =
         BuiltinFunction::from_name(&name).ok_or_else(|| unknown_function(start, &name))?;
-    let span = TextSpan { start, end: span(&call).end };
     let mut given = Vec::new();
-    let mut is_fixed = true;
-    for argument in arguments(call)? {
-        match argument {
-            ArgumentNode::Value(node) => given.push(ItemNode { spread: false, node }),
-            ArgumentNode::Spread(node) => {
-                is_fixed = false;
-                given.push(ItemNode { spread: true, node });
-            }
+    for argument in parts.next().map_or_else(|| Ok(Vec::new()), arguments)? {
+        given.push(match argument {
+            ArgumentNode::Value(node) => ItemNode { spread: false, node },
+            ArgumentNode::Spread(node) => ItemNode { spread: true, node },
             ArgumentNode::Lambda(_) | ArgumentNode::Pattern(_) => {
-                return Err(SyntaxError::syntax(
-                    start,
-                    format!("{name} does not take a function or pattern"),
-                ));
+                let why = format!("{name} does not take a function or pattern");
+                return Err(SyntaxError::syntax(start, why));
             }
-        }
+        });
     }
     let (least, most) = function.arity();
+    let is_fixed = !given.iter().any(|item| item.spread);
     if is_fixed && !(least..=most).contains(&given.len()) {
         return Err(SyntaxError::syntax(start, wrong_number(&name, least, most, given.len())));
     }
-    Ok(Some(ExpressionNode::Call { function, arguments: given, span }))
+    Ok(ExpressionNode::Call { function, arguments: given, span })
 }
 
 fn unknown_function(start: usize, name: &str) -> SyntaxError {
@@ -551,54 +477,39 @@ fn list(names: impl Iterator<Item = &'static str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Returns the name at the end of a piece, after its dot.
-fn last_name(piece: RulePair<'_>) -> &str {
-    piece.into_inner().last().map_or("", |name| name.as_str())
-}
-
 /// Reads one step; `start` is the offset of the whole path.
-fn step<'text>(
-    start: usize,
-    piece: RulePair<'text>,
-    rest: &mut RemainingPairs<'text>,
-) -> Result<PathStep, SyntaxError> {
+fn step(start: usize, piece: RulePair<'_>) -> Result<PathStep, SyntaxError> {
     let optional = piece.as_rule() == Rule::optional;
-    let whole = TextSpan { start, end: span(&piece).end };
+    let span = TextSpan { start, end: span(&piece).end };
     let place = piece.as_span().start();
-    let indexed = |piece: RulePair<'_>| {
-        let index = expressions(piece).next();
-        index.map_or_else(|| Err(SyntaxError::syntax(place, "no value")), expression)
-    };
-    match piece.as_rule() {
-        Rule::index => Ok(PathStep { optional, take: PathAccess::Index(indexed(piece)?, whole) }),
+    let take = match piece.as_rule() {
+        Rule::index => PathAccess::Index(inside(piece)?, span),
         Rule::call => {
             let why = "only functions and methods by their names can be called";
-            Err(SyntaxError::syntax(place, why))
+            return Err(SyntaxError::syntax(place, why));
         }
         _ => {
-            let Some(last) = piece.into_inner().last() else {
-                return Err(SyntaxError::syntax(place, "no name"));
-            };
-            let take = if last.as_rule() == Rule::index {
-                PathAccess::Index(indexed(last)?, whole)
-            } else if let Some(call) = rest.next_if(|next| next.as_rule() == Rule::call) {
-                method(start, &last, call)?
-            } else {
-                PathAccess::Member(last.as_str().to_owned())
-            };
-            Ok(PathStep { optional, take })
+            let mut parts = piece.into_inner().filter(|part| part.as_rule() != Rule::dot);
+            match (parts.next(), parts.next()) {
+                (Some(name), Some(call)) => method(&name, call, span)?,
+                (Some(index), None) if index.as_rule() == Rule::index => {
+                    PathAccess::Index(inside(index)?, span)
+                }
+                (Some(name), None) => PathAccess::Member(name.as_str().to_owned()),
+                (None, _) => return Err(SyntaxError::syntax(place, "no name")),
+            }
         }
-    }
+    };
+    Ok(PathStep { optional, take })
 }
 
 fn method(
-    start: usize,
     name: &RulePair<'_>,
     call: RulePair<'_>,
+    span: TextSpan,
 ) -> Result<PathAccess, SyntaxError> {
     let (at, name) = (name.as_span().start(), name.as_str());
     let method = BuiltinMethod::from_name(name).ok_or_else(|| unknown_method(at, name))?;
-    let span = TextSpan { start, end: span(&call).end };
     let arguments = arguments(call)?;
     let (least, most) = method.arity();
     let is_fixed = !arguments.iter().any(|given| matches!(given, ArgumentNode::Spread(_)));
@@ -671,14 +582,22 @@ fn boolean() -> Lambda {
 
 fn pattern(piece: RulePair<'_>) -> Result<ArgumentNode, SyntaxError> {
     let place = piece.as_span().start();
-    let (mut pattern, mut flags) = ("", "");
-    for part in piece.into_inner() {
-        match part.as_rule() {
-            Rule::pattern => pattern = part.as_str(),
-            Rule::flags => flags = part.as_str(),
-            _ => {}
-        }
+    let mut parts = piece.into_inner().map(|part| part.as_str());
+    let (pattern, flags) = (parts.next().unwrap_or_default(), parts.next().unwrap_or_default());
+    let pattern = RegexPattern::parse(pattern, flags);
+    pattern.map(ArgumentNode::Pattern).map_err(|why| SyntaxError::syntax(place, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_numbers_stay_integers_if_they_fit() {
+        assert_eq!(number("7"), Some(Value::from(7)));
+        assert_eq!(number("7.5"), Some(Value::from(7.5)));
+        assert_eq!(number("1e3"), Some(Value::from(1000)));
+        assert_eq!(number("9223372036854775808"), Some(Value::from(9_223_372_036_854_775_808.0)));
+        assert_eq!(number("1e999"), None);
     }
-    let pattern = token::pattern(pattern, flags).map_err(|why| SyntaxError::syntax(place, why))?;
-    Ok(ArgumentNode::Pattern(pattern))
 }

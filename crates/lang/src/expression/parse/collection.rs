@@ -3,12 +3,11 @@
 use serde_json::Value;
 
 use super::grammar::Rule;
-use super::{RulePair, expression, expressions, quoted, span};
+use super::{RulePair, expression, expressions, no_value, pieces, span};
 use crate::expression::ast::{
-    ArithmeticOperator, EntryNode, ExpressionNode, ItemNode, PathAccess, PathStep,
+    ArithmeticOperator, EntryNode, ExpressionNode, ItemNode, PathAccess, PathStep, TextSpan,
 };
 use crate::expression::fuel::SyntaxError;
-use crate::expression::token;
 
 /// Reads the elements of a list.
 pub(super) fn items(piece: RulePair<'_>) -> Result<Vec<ItemNode>, SyntaxError> {
@@ -26,8 +25,7 @@ pub(super) fn items(piece: RulePair<'_>) -> Result<Vec<ItemNode>, SyntaxError> {
 /// Reads the expression in a piece.
 pub(super) fn inside(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let place = piece.as_span().start();
-    let inside = expressions(piece).next();
-    inside.map_or_else(|| Err(SyntaxError::syntax(place, "no value")), expression)
+    expressions(piece).next().map_or_else(|| Err(no_value(place)), expression)
 }
 
 /// The key of an entry.
@@ -66,54 +64,41 @@ pub(super) fn map(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     Ok(ExpressionNode::Map(entries))
 }
 
+/// Reads the text in quotes.
+fn quoted(piece: &RulePair<'_>) -> Result<String, SyntaxError> {
+    let written = piece.as_str();
+    located(piece, unescaped(&written[1..written.len() - 1]))
+}
+
 /// Reads a text in quotes. Paths such as `${HOME}` in it stand for their values, as in all texts of a graph; any
 /// other `${` is kept.
 pub(super) fn quoted_text(piece: &RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let text = quoted(piece)?;
-    let mut parts = Vec::new();
-    let (mut written, mut rest) = (String::new(), text.as_str());
-    while let Some(at) = rest.find("${") {
-        let path = rest[at + 2..].split_once('}').and_then(|(path, after)| {
-            Some((dotted(path)?, after)).filter(|_| !rest[..at].ends_with('$'))
-        });
-        let Some((path, after)) = path else {
-            let literal = rest[..at].strip_suffix('$').unwrap_or(&rest[..at]);
-            written.push_str(literal);
-            written.push_str("${");
-            rest = &rest[at + 2..];
-            continue;
-        };
-        written.push_str(&rest[..at]);
-        parts.push(ExpressionNode::literal(std::mem::take(&mut written)));
-        parts.push(path);
-        rest = after;
+    let (mut parts, mut literal) = (Vec::new(), String::new());
+    for part in pieces(Rule::filled, &text) {
+        match part.as_rule() {
+            Rule::path => {
+                parts.push(ExpressionNode::literal(std::mem::take(&mut literal)));
+                parts.push(path(part));
+            }
+            Rule::kept => literal.push_str("${"),
+            _ => literal.push_str(part.as_str()),
+        }
     }
-    written.push_str(rest);
     if parts.is_empty() {
-        return Ok(ExpressionNode::literal(written));
+        return Ok(ExpressionNode::literal(literal));
     }
-    parts.push(ExpressionNode::literal(written));
-    let first = Box::new(parts.remove(0));
-    let rest = parts.into_iter().map(|part| (ArithmeticOperator::Add, part)).collect();
-    Ok(ExpressionNode::Arithmetic { first, rest, span: span(piece) })
+    parts.push(ExpressionNode::literal(literal));
+    Ok(sum(parts, span(piece)))
 }
 
 /// Reads a path of names with dots between them.
-fn dotted(path: &str) -> Option<ExpressionNode> {
-    let is_name = |name: &str| {
-        let mut chars = name.chars();
-        chars.next().is_some_and(|first| first.is_alphabetic() || first == '_')
-            && chars.all(|char| char.is_alphanumeric() || char == '_')
-    };
-    let mut names = path.trim().split('.');
-    let base =
-        Box::new(ExpressionNode::Name(names.next().filter(|name| is_name(name))?.to_owned()));
-    let steps = names.map(|name| {
-        let take = PathAccess::Member(name.to_owned());
-        is_name(name).then_some(PathStep { optional: false, take })
-    });
-    let steps = steps.collect::<Option<Vec<_>>>()?;
-    Some(if steps.is_empty() { *base } else { ExpressionNode::Path { base, steps } })
+fn path(piece: RulePair<'_>) -> ExpressionNode {
+    let mut names = piece.into_inner().map(|name| name.as_str().to_owned());
+    let base = Box::new(ExpressionNode::Name(names.next().unwrap_or_default()));
+    let member = |name| PathStep { optional: false, take: PathAccess::Member(name) };
+    let steps: Vec<_> = names.map(member).collect();
+    if steps.is_empty() { *base } else { ExpressionNode::Path { base, steps } }
 }
 
 /// Reads a text in backticks, as the sum of its parts.
@@ -122,20 +107,98 @@ pub(super) fn template(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxErro
     let mut parts = Vec::new();
     for part in piece.into_inner() {
         parts.push(match part.as_rule() {
-            Rule::written => {
-                let text = token::unescaped(part.as_str())
-                    .map_err(|why| SyntaxError::syntax(part.as_span().start(), why))?;
-                ExpressionNode::literal(text)
-            }
+            Rule::written => ExpressionNode::literal(located(&part, unescaped(part.as_str()))?),
             _ => inside(part)?,
         });
     }
     let is_text = |node: &ExpressionNode| node.as_literal().is_some_and(Value::is_string);
-    let first = if parts.first().is_some_and(is_text) {
-        parts.remove(0)
-    } else {
-        ExpressionNode::literal("")
-    };
+    if !parts.first().is_some_and(is_text) {
+        parts.insert(0, ExpressionNode::literal(""));
+    }
+    Ok(sum(parts, span))
+}
+
+/// Returns the sum of parts, the first of which is a text.
+fn sum(mut parts: Vec<ExpressionNode>, span: TextSpan) -> ExpressionNode {
+    let first = Box::new(parts.remove(0));
     let rest = parts.into_iter().map(|part| (ArithmeticOperator::Add, part)).collect();
-    Ok(ExpressionNode::Arithmetic { first: Box::new(first), rest, span })
+    ExpressionNode::Arithmetic { first, rest, span }
+}
+
+/// Returns what a piece stands for, or the error with its place.
+fn located<T>(piece: &RulePair<'_>, read: Result<T, &str>) -> Result<T, SyntaxError> {
+    read.map_err(|why| SyntaxError::syntax(piece.as_span().start(), why))
+}
+
+/// Returns a text whose escapes, which are those of JavaScript, are replaced; a wrong one is an error.
+fn unescaped(written: &str) -> Result<String, &'static str> {
+    let mut text = String::with_capacity(written.len());
+    for part in pieces(Rule::unescaped, written) {
+        let part = (part.as_rule(), part.as_str());
+        text.push(match part {
+            (Rule::plain, plain) => {
+                text.push_str(plain);
+                continue;
+            }
+            (Rule::pair | Rule::code, _) => character(part.1).ok_or(NO_CHARACTER)?,
+            (Rule::half, _) => {
+                return Err("`\\u` stands for half a character here: its other half is missing");
+            }
+            (Rule::escape, "n") => '\n',
+            (Rule::escape, "t") => '\t',
+            (Rule::escape, "r") => '\r',
+            (Rule::escape, "b") => '\u{8}',
+            (Rule::escape, "f") => '\u{c}',
+            (Rule::escape, "v") => '\u{b}',
+            (Rule::escape, "0") => '\0',
+            (Rule::escape, other) => other.chars().next().ok_or(NO_CHARACTER)?,
+            (Rule::wrong, _) => return Err(NO_CHARACTER),
+            _ => continue,
+        });
+    }
+    Ok(text)
+}
+
+const NO_CHARACTER: &str = "this escape names no character: write `\\u` and four hex digits";
+
+/// Returns the character of hexadecimal digits: its number, or both halves of it.
+fn character(escape: &str) -> Option<char> {
+    let mut numbers = escape
+        .split(|char: char| !char.is_ascii_hexdigit())
+        .filter(|digits| !digits.is_empty())
+        .map(|digits| u32::from_str_radix(digits, 16));
+    let (first, second) = (numbers.next()?.ok()?, numbers.next());
+    match second {
+        None => char::from_u32(first),
+        Some(second) => {
+            let halves = [u16::try_from(first).ok()?, u16::try_from(second.ok()?).ok()?];
+            char::decode_utf16(halves).next()?.ok()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn string_escapes_match_javascript() {
+        let table = [
+            ("a", "a"),
+            ("", ""),
+            (r"a\nb\t\r", "a\nb\t\r"),
+            (r#"\'\"\\\/\q"#, "'\"\\/q"),
+            (r"\x41\u00e9\u{1F600}", "Aé😀"),
+            (r"\ud83d\ude00!", "😀!"),
+            (r"\é", "é"),
+        ];
+        for (written, text) in table {
+            assert_eq!(unescaped(written).as_deref(), Ok(text), "{written}");
+        }
+        let wrong =
+            [r"\x4", r"\u12", r"\u{}", r"\u{110000}", r"\ud83d", r"\ude00", r"\u{41", r"\u+123"];
+        for wrong in wrong {
+            assert!(unescaped(wrong).is_err(), "{wrong}");
+        }
+    }
 }

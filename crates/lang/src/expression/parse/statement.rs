@@ -1,8 +1,8 @@
 //! Reads the body of a function with braces, the parameters of functions, and the targets of declarations.
 
 use crate::expression::ast::{
-    ArgumentNode, ArithmeticOperator, ChangeTarget, EntryNode, ExpressionNode, LambdaParameter,
-    LogicOperator, LoopKind, PathAccess, PathStep, Statement, TargetStep, TextSpan,
+    ArgumentNode, ChangeTarget, EntryNode, ExpressionNode, LambdaParameter, LoopKind, PathAccess,
+    PathStep, Statement, TargetStep, TextSpan,
 };
 use crate::expression::fuel::SyntaxError;
 use crate::expression::method::BuiltinMethod;
@@ -159,41 +159,20 @@ fn action(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, Synt
     };
     let target = changed(&old)?;
     let span = target.span;
-    let value = match ChangeOperator::from_sign(sign) {
-        None => given,
-        Some(ChangeOperator::Logic(operator)) => {
-            ExpressionNode::Logic { first: Box::new(operand(old)?), rest: vec![(operator, given)] }
-        }
-        Some(ChangeOperator::Arithmetic(operator)) => {
-            let rest = vec![(operator, given)];
-            ExpressionNode::Arithmetic { first: Box::new(operand(old)?), rest, span }
+    let value = if sign.is_empty() {
+        given
+    } else {
+        let first = Box::new(operand(old)?);
+        match (sign.parse(), sign.parse()) {
+            (Ok(logic), _) => ExpressionNode::Logic { first, rest: vec![(logic, given)] },
+            (_, Ok(arithmetic)) => {
+                ExpressionNode::Arithmetic { first, rest: vec![(arithmetic, given)], span }
+            }
+            _ => return Err(SyntaxError::syntax(place, "unknown operator")),
         }
     };
     names.assign(&target, &value)?;
     Ok(Statement::Assign { target, value })
-}
-
-/// An operator before `=`.
-enum ChangeOperator {
-    Logic(LogicOperator),
-    Arithmetic(ArithmeticOperator),
-}
-
-impl ChangeOperator {
-    /// Returns the operator before `=`, if there is one.
-    fn from_sign(sign: &str) -> Option<Self> {
-        Some(match sign {
-            "||" => Self::Logic(LogicOperator::Or),
-            "??" => Self::Logic(LogicOperator::IfNull),
-            "&&" => Self::Logic(LogicOperator::And),
-            "+" => Self::Arithmetic(ArithmeticOperator::Add),
-            "-" => Self::Arithmetic(ArithmeticOperator::Subtract),
-            "*" => Self::Arithmetic(ArithmeticOperator::Multiply),
-            "/" => Self::Arithmetic(ArithmeticOperator::Divide),
-            "%" => Self::Arithmetic(ArithmeticOperator::Remainder),
-            _ => return None,
-        })
-    }
 }
 
 /// Reads the target that a piece is.
@@ -239,15 +218,19 @@ fn effect(piece: &RulePair<'_>, names: &mut LocalNames) -> Result<Statement, Syn
         SyntaxError::syntax(place.start, why)
     };
     let parts: Vec<_> = piece.clone().into_inner().collect();
-    let [before @ .., method, call] = parts.as_slice() else { return Err(refuse()) };
-    if method.as_rule() != Rule::member || call.as_rule() != Rule::call {
+    let [before @ .., method] = parts.as_slice() else { return Err(refuse()) };
+    if method.as_rule() != Rule::method {
         return Err(refuse());
     }
-    match method.clone().into_inner().last().map_or("", |name| name.as_str()) {
+    let mut of_method = method.clone().into_inner().filter(|part| part.as_rule() != Rule::dot);
+    let (Some(name), Some(call)) = (of_method.next(), of_method.next()) else {
+        return Err(refuse());
+    };
+    match name.as_str() {
         name @ ("push" | "unshift") => {
             let target = target(before, place)?;
             names.change(&target)?;
-            let values = items(call.clone())?;
+            let values = items(call)?;
             if values.is_empty() {
                 return Err(SyntaxError::syntax(place.start, format!("{name} takes a value")));
             }
@@ -260,7 +243,7 @@ fn effect(piece: &RulePair<'_>, names: &mut LocalNames) -> Result<Statement, Syn
 
 fn for_each(
     before: &[RulePair<'_>],
-    call: &RulePair<'_>,
+    call: RulePair<'_>,
     names: &mut LocalNames,
     span: TextSpan,
 ) -> Result<Statement, SyntaxError> {
@@ -268,8 +251,8 @@ fn for_each(
         let why = "forEach takes a function, as in `list.forEach(x => { acc[x.id] = x; })`";
         SyntaxError::syntax(span.start, why)
     };
-    let list = operand_of(before.to_vec(), span)?;
-    let function = call.clone().into_inner().find(|part| part.as_rule() == Rule::lambda);
+    let list = operand_of(before.iter().cloned(), span)?;
+    let function = call.into_inner().find(|part| part.as_rule() == Rule::lambda);
     let outside = names.len();
     let (mut parameters, mut own, mut statements) = (Vec::new(), Vec::new(), None);
     for part in function.ok_or_else(refuse)?.into_inner() {
@@ -283,8 +266,8 @@ fn for_each(
             }
             Rule::expression => {
                 names.add_copies(&own);
-                let lone = only(part, Rule::row).and_then(|row| only(row, Rule::operand));
-                statements = Some(vec![effect(&lone.ok_or_else(refuse)?, names)?]);
+                let lone = only(part).and_then(only).ok_or_else(refuse)?;
+                statements = Some(vec![effect(&lone, names)?]);
             }
             _ => {}
         }
@@ -298,10 +281,9 @@ fn for_each(
 }
 
 /// Returns the piece in another, if there is only this one.
-fn only(piece: RulePair<'_>, rule: Rule) -> Option<RulePair<'_>> {
-    let mut inside = piece.into_inner();
-    let one = inside.next().filter(|part| part.as_rule() == rule)?;
-    inside.next().is_none().then_some(one)
+fn only(piece: RulePair<'_>) -> Option<RulePair<'_>> {
+    let mut parts = piece.into_inner();
+    parts.next().filter(|_| parts.next().is_none())
 }
 
 /// Reads a parameter of a function, or the target of a declaration: a name, or names within a list or a map. Adds the
@@ -495,33 +477,21 @@ fn is_given(name: &str, statements: &[Statement]) -> bool {
 
 /// Returns whether the value of a name is in the value of an expression.
 fn gives(node: &ExpressionNode, name: &str) -> bool {
-    let any = |node: &ExpressionNode| gives(node, name);
     match node {
         ExpressionNode::Name(given) => given == name,
-        ExpressionNode::List(items) | ExpressionNode::Call { arguments: items, .. } => {
-            items.iter().any(|item| any(&item.node))
-        }
+        ExpressionNode::Prefixed { .. } | ExpressionNode::Comparison { .. } => false,
         ExpressionNode::Map(entries) => entries.iter().any(|entry| match entry {
             EntryNode::Field(_, node) | EntryNode::Computed(_, node) | EntryNode::Spread(node) => {
-                any(node)
+                gives(node, name)
             }
         }),
-        ExpressionNode::Logic { first, rest } => {
-            any(first) || rest.iter().any(|(_, node)| any(node))
-        }
         ExpressionNode::Choice { cases, otherwise } => {
-            any(otherwise) || cases.iter().any(|(_, then)| any(then))
-        }
-        ExpressionNode::Arithmetic { first, rest, .. } => {
-            any(first) || rest.iter().any(|(_, node)| any(node))
+            gives(otherwise, name) || cases.iter().any(|(_, then)| gives(then, name))
         }
         ExpressionNode::Path { base, steps } => {
-            any(base) || steps.iter().any(|step| takes(step, name))
+            gives(base, name) || steps.iter().any(|step| takes(step, name))
         }
-        ExpressionNode::Literal(_)
-        | ExpressionNode::Now
-        | ExpressionNode::Prefixed { .. }
-        | ExpressionNode::Comparison { .. } => false,
+        node => node.parts().into_iter().any(|part| gives(part, name)),
     }
 }
 

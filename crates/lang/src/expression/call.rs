@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
 use serde_json::{Map, Value};
+use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::fuel::{Error, Fuel};
 use super::method::wrong_number;
@@ -14,59 +15,53 @@ use super::value::{as_text, kind};
 use crate::expression::value::{number, order};
 
 /// A function.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr, VariantArray)]
+#[strum(serialize_all = "lowercase")]
 pub(super) enum BuiltinFunction {
     Len,
     Contains,
     StartsWith,
     EndsWith,
+    #[strum(serialize = "Object.keys")]
     Keys,
+    #[strum(serialize = "Object.values")]
     Values,
+    #[strum(serialize = "Object.entries")]
     Entries,
+    #[strum(serialize = "Object.fromEntries")]
     FromEntries,
+    #[strum(serialize = "Math.min")]
     Min,
+    #[strum(serialize = "Math.max")]
     Max,
+    #[strum(serialize = "Math.floor")]
     Floor,
+    #[strum(serialize = "Math.ceil")]
     Ceil,
+    #[strum(serialize = "Math.round")]
     Round,
+    #[strum(serialize = "parseInt")]
     ParseInt,
+    #[strum(serialize = "parseFloat")]
     ParseFloat,
+    #[strum(serialize = "JSON.parse")]
     JsonParse,
+    #[strum(serialize = "JSON.stringify")]
     JsonStringify,
 }
 
-const FUNCTIONS: [(&str, BuiltinFunction); 17] = [
-    ("len", BuiltinFunction::Len),
-    ("contains", BuiltinFunction::Contains),
-    ("startswith", BuiltinFunction::StartsWith),
-    ("endswith", BuiltinFunction::EndsWith),
-    ("Object.keys", BuiltinFunction::Keys),
-    ("Object.values", BuiltinFunction::Values),
-    ("Object.entries", BuiltinFunction::Entries),
-    ("Object.fromEntries", BuiltinFunction::FromEntries),
-    ("Math.min", BuiltinFunction::Min),
-    ("Math.max", BuiltinFunction::Max),
-    ("Math.floor", BuiltinFunction::Floor),
-    ("Math.ceil", BuiltinFunction::Ceil),
-    ("Math.round", BuiltinFunction::Round),
-    ("parseInt", BuiltinFunction::ParseInt),
-    ("parseFloat", BuiltinFunction::ParseFloat),
-    ("JSON.parse", BuiltinFunction::JsonParse),
-    ("JSON.stringify", BuiltinFunction::JsonStringify),
-];
-
 /// Returns the names of all functions.
 pub fn function_names() -> impl Iterator<Item = &'static str> {
-    FUNCTIONS.iter().map(|(name, _)| *name)
+    BuiltinFunction::VARIANTS.iter().map(|function| function.name())
 }
 
 impl BuiltinFunction {
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        FUNCTIONS.iter().find(|(known, _)| *known == name).map(|(_, function)| *function)
+        name.parse().ok()
     }
 
     pub(super) fn name(self) -> &'static str {
-        FUNCTIONS.iter().find(|(_, function)| *function == self).map_or("", |(name, _)| *name)
+        self.into()
     }
 
     /// Returns the smallest and the largest number of its arguments.
@@ -191,11 +186,11 @@ fn contains(whole: &Value, part: &Value, fuel: &mut Fuel) -> Result<bool, Error>
 /// Returns the index of the first element of a list that is equal.
 pub(super) fn position(
     list: &[Value],
-    sought: &Value,
+    wanted: &Value,
     fuel: &mut Fuel,
 ) -> Result<Option<usize>, Error> {
     for (place, element) in list.iter().enumerate() {
-        if value::equal(element, sought, fuel)? {
+        if value::equal(element, wanted, fuel)? {
             return Ok(Some(place));
         }
     }

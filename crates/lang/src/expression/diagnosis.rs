@@ -130,21 +130,20 @@ impl ParseFailure<'_> {
             let what =
                 what.trim_start().split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
             let filter = rest[1..].trim();
-            return match what {
-                "keys" if filter.ends_with("length") => {
-                    foreign(format!("{why} `Object.keys({name}).length`"))
-                }
-                "tojson" => foreign(format!("{why} `JSON.stringify({name})`")),
-                "fromjson" => foreign(format!("{why} `JSON.parse({name})`")),
-                "first" => foreign(format!("{why} `{name}[0]`")),
-                "last" => foreign(format!("{why} `{name}[-1]`")),
-                "join" | "split" | "map" => foreign(format!("{why} `{name}.{what}(…)`")),
-                "select" => foreign(format!("{why} `{name}.filter(x => …)`")),
-                "length" => foreign(format!("{why} `{name}.length`")),
-                "keys" | "values" => foreign(format!("{why} `Object.{what}({name})`")),
-                "" => foreign(format!("{why} `||`, or a method, as in `{name}.trim()`")),
-                _ => foreign(format!("{why} a method or a function, as in `{name}.trim()`")),
+            let instead = match what {
+                "keys" if filter.ends_with("length") => format!("`Object.keys({name}).length`"),
+                "tojson" => format!("`JSON.stringify({name})`"),
+                "fromjson" => format!("`JSON.parse({name})`"),
+                "first" => format!("`{name}[0]`"),
+                "last" => format!("`{name}[-1]`"),
+                "join" | "split" | "map" => format!("`{name}.{what}(…)`"),
+                "select" => format!("`{name}.filter(x => …)`"),
+                "length" => format!("`{name}.length`"),
+                "keys" | "values" => format!("`Object.{what}({name})`"),
+                "" => format!("`||`, or a method, as in `{name}.trim()`"),
+                _ => format!("a method or a function, as in `{name}.trim()`"),
             };
+            return foreign(format!("{why} {instead}"));
         }
         if before.ends_with('%') && rest.starts_with(['.', '*', '%']) {
             let why = "`%` with a pattern is a shell's form; write `name.replace(/…$/, '')`";

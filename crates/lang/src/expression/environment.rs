@@ -124,44 +124,48 @@ impl Expression {
 /// Collects the reads of all parts; `own` are the parameters of the functions around.
 fn collect<'node>(
     node: &'node ExpressionNode,
-    own: &mut Vec<&'node str>,
+    local: &mut Vec<&'node str>,
     reads: &mut BTreeSet<String>,
 ) {
     match node {
-        ExpressionNode::Name(name) => read(name, &[], own, reads),
+        ExpressionNode::Name(name) => read(name, &[], local, reads),
         ExpressionNode::Path { base, steps } => {
             match &**base {
-                ExpressionNode::Name(name) => read(name, steps, own, reads),
-                base => collect(base, own, reads),
+                ExpressionNode::Name(name) => read(name, steps, local, reads),
+                base => collect(base, local, reads),
             }
             for step in steps {
-                inside(step, own, reads);
+                inside(step, local, reads);
             }
         }
-        node => node.parts().into_iter().for_each(|part| collect(part, own, reads)),
+        node => {
+            for part in node.parts() {
+                collect(part, local, reads);
+            }
+        }
     }
 }
 
 /// Collects the reads in the brackets of a step.
-fn inside<'node>(step: &'node PathStep, own: &mut Vec<&'node str>, reads: &mut BTreeSet<String>) {
+fn inside<'node>(step: &'node PathStep, local: &mut Vec<&'node str>, reads: &mut BTreeSet<String>) {
     match &step.take {
         PathAccess::Member(_) => {}
-        PathAccess::Index(place, _) => collect(place, own, reads),
+        PathAccess::Index(place, _) => collect(place, local, reads),
         PathAccess::Method { arguments, .. } => {
             for argument in arguments {
                 match argument {
                     ArgumentNode::Value(node) | ArgumentNode::Spread(node) => {
-                        collect(node, own, reads);
+                        collect(node, local, reads);
                     }
                     ArgumentNode::Pattern(_) => {}
                     ArgumentNode::Lambda(Lambda { names, body, .. }) => {
-                        let outside = own.len();
-                        own.extend(names.iter().map(String::as_str));
+                        let outside = local.len();
+                        local.extend(names.iter().map(String::as_str));
                         match body {
-                            LambdaBody::Expression(body) => collect(body, own, reads),
-                            LambdaBody::Block(statements) => block(statements, own, reads),
+                            LambdaBody::Expression(body) => collect(body, local, reads),
+                            LambdaBody::Block(statements) => block(statements, local, reads),
                         }
-                        own.truncate(outside);
+                        local.truncate(outside);
                     }
                 }
             }
@@ -172,68 +176,68 @@ fn inside<'node>(step: &'node PathStep, own: &mut Vec<&'node str>, reads: &mut B
 /// Collects the reads of statements, whose own names end with them.
 fn block<'node>(
     statements: &'node [Statement],
-    own: &mut Vec<&'node str>,
+    local: &mut Vec<&'node str>,
     reads: &mut BTreeSet<String>,
 ) {
-    let outside = own.len();
+    let outside = local.len();
     for statement in statements {
         match statement {
             Statement::Declare { names, value, .. } => {
                 if let Some(node) = value {
-                    collect(node, own, reads);
+                    collect(node, local, reads);
                 }
-                own.extend(names.iter().map(String::as_str));
+                local.extend(names.iter().map(String::as_str));
             }
             Statement::Assign { target, value } => {
-                keys(target, own, reads);
-                collect(value, own, reads);
+                keys(target, local, reads);
+                collect(value, local, reads);
             }
             Statement::Push { target, values, .. } => {
-                keys(target, own, reads);
+                keys(target, local, reads);
                 for item in values {
-                    collect(&item.node, own, reads);
+                    collect(&item.node, local, reads);
                 }
             }
-            Statement::Remove(target) => keys(target, own, reads),
+            Statement::Remove(target) => keys(target, local, reads),
             Statement::Branch { cases, otherwise } => {
                 for (condition, inside) in cases {
-                    collect(condition, own, reads);
-                    block(inside, own, reads);
+                    collect(condition, local, reads);
+                    block(inside, local, reads);
                 }
-                block(otherwise, own, reads);
+                block(otherwise, local, reads);
             }
             Statement::Loop { names, list, body, .. } => {
-                collect(list, own, reads);
-                let before = own.len();
-                own.extend(names.iter().map(String::as_str));
-                block(body, own, reads);
-                own.truncate(before);
+                collect(list, local, reads);
+                let before = local.len();
+                local.extend(names.iter().map(String::as_str));
+                block(body, local, reads);
+                local.truncate(before);
             }
-            Statement::Block(inside) => block(inside, own, reads),
-            Statement::Return(value) => value.iter().for_each(|node| collect(node, own, reads)),
+            Statement::Block(inside) => block(inside, local, reads),
+            Statement::Return(value) => value.iter().for_each(|node| collect(node, local, reads)),
             Statement::Break | Statement::Continue => {}
         }
     }
-    own.truncate(outside);
+    local.truncate(outside);
 }
 
 /// Collects the reads in the brackets of what is changed, which is a name of the function.
 fn keys<'node>(
     target: &'node ChangeTarget,
-    own: &mut Vec<&'node str>,
+    local: &mut Vec<&'node str>,
     reads: &mut BTreeSet<String>,
 ) {
     for step in &target.steps {
         match step {
             TargetStep::Member(_) => {}
-            TargetStep::Index(node) => collect(node, own, reads),
+            TargetStep::Index(node) => collect(node, local, reads),
         }
     }
 }
 
 /// Notes a path up to the first step that is not a name, or that is `length`.
-fn read(root: &str, steps: &[PathStep], own: &[&str], reads: &mut BTreeSet<String>) {
-    if own.contains(&root) {
+fn read(root: &str, steps: &[PathStep], local: &[&str], reads: &mut BTreeSet<String>) {
+    if local.contains(&root) {
         return;
     }
     let names = steps.iter().map_while(|step| match &step.take {

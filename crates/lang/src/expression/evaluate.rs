@@ -235,7 +235,7 @@ fn path<'value>(
 }
 
 /// The values of a method's arguments, and its function, if it has one.
-type MethodArguments<'value> = (Vec<EvaluatedArgument<'value>>, Option<&'value Lambda>);
+type ArgumentValues<'value> = (Vec<EvaluatedArgument<'value>>, Option<&'value Lambda>);
 
 /// A call of a method.
 struct MethodCall<'value> {
@@ -273,7 +273,7 @@ impl<'value> MethodCall<'value> {
         &self,
         environment: ExpressionEnvironment<'_, 'value>,
         fuel: &mut Fuel,
-    ) -> Result<MethodArguments<'value>, Error> {
+    ) -> Result<ArgumentValues<'value>, Error> {
         let quote = |error| environment.quote(self.span, error);
         let mut given = Vec::with_capacity(self.arguments.len());
         let mut are_spread = false;

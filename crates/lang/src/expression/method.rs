@@ -4,6 +4,7 @@ use std::borrow::Cow;
 
 use regex::Captures;
 use serde_json::Value;
+use strum::{EnumString, IntoStaticStr};
 
 use super::fuel::{Error, Fuel};
 use super::pattern::RegexPattern;
@@ -13,7 +14,8 @@ use super::value::{as_text, kind, whole};
 mod list;
 
 /// A method.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, EnumString, IntoStaticStr)]
+#[strum(serialize_all = "camelCase")]
 pub(super) enum BuiltinMethod {
     CharAt,
     Concat,
@@ -67,75 +69,40 @@ pub(super) enum FirstParameter {
     },
 }
 
-/// A row of the table: the name, the method, its receiver, the number of arguments, the first parameter.
-type MethodSignature =
-    (&'static str, BuiltinMethod, MethodReceiver, (usize, usize), FirstParameter);
+/// A row of the table: the method, its receiver, the number of arguments, the first parameter.
+type MethodSignature = (BuiltinMethod, MethodReceiver, (usize, usize), FirstParameter);
 
 const EACH: FirstParameter = FirstParameter::Lambda { least: 1, most: 2 };
+const FOLDS: FirstParameter = FirstParameter::Lambda { least: 2, most: 3 };
+const COMPARES: FirstParameter = FirstParameter::Lambda { least: 2, most: 2 };
 
 const METHODS: [MethodSignature; 26] = [
-    ("charAt", BuiltinMethod::CharAt, MethodReceiver::Text, (0, 1), FirstParameter::Value),
-    ("concat", BuiltinMethod::Concat, MethodReceiver::Both, (0, 100), FirstParameter::Value),
-    ("endsWith", BuiltinMethod::EndsWith, MethodReceiver::Text, (1, 1), FirstParameter::Value),
-    ("every", BuiltinMethod::Every, MethodReceiver::List, (1, 1), EACH),
-    ("filter", BuiltinMethod::Filter, MethodReceiver::List, (1, 1), EACH),
-    ("find", BuiltinMethod::Find, MethodReceiver::List, (1, 1), EACH),
-    ("flatMap", BuiltinMethod::FlatMap, MethodReceiver::List, (1, 1), EACH),
-    ("includes", BuiltinMethod::Includes, MethodReceiver::Both, (1, 1), FirstParameter::Value),
-    ("indexOf", BuiltinMethod::IndexOf, MethodReceiver::Both, (1, 1), FirstParameter::Value),
-    ("join", BuiltinMethod::Join, MethodReceiver::List, (0, 1), FirstParameter::Value),
-    ("map", BuiltinMethod::Map, MethodReceiver::List, (1, 1), EACH),
-    ("match", BuiltinMethod::Match, MethodReceiver::Text, (1, 1), FirstParameter::Pattern),
-    ("pop", BuiltinMethod::Pop, MethodReceiver::List, (0, 0), FirstParameter::Value),
-    (
-        "reduce",
-        BuiltinMethod::Reduce,
-        MethodReceiver::List,
-        (1, 2),
-        FirstParameter::Lambda { least: 2, most: 3 },
-    ),
-    (
-        "replace",
-        BuiltinMethod::Replace,
-        MethodReceiver::Text,
-        (2, 2),
-        FirstParameter::TextOrPattern,
-    ),
-    (
-        "replaceAll",
-        BuiltinMethod::ReplaceAll,
-        MethodReceiver::Text,
-        (2, 2),
-        FirstParameter::TextOrPattern,
-    ),
-    ("slice", BuiltinMethod::Slice, MethodReceiver::Both, (0, 2), FirstParameter::Value),
-    ("some", BuiltinMethod::Some, MethodReceiver::List, (1, 1), EACH),
-    (
-        "sort",
-        BuiltinMethod::Sort,
-        MethodReceiver::List,
-        (0, 1),
-        FirstParameter::Lambda { least: 2, most: 2 },
-    ),
-    ("split", BuiltinMethod::Split, MethodReceiver::Text, (1, 2), FirstParameter::TextOrPattern),
-    ("startsWith", BuiltinMethod::StartsWith, MethodReceiver::Text, (1, 1), FirstParameter::Value),
-    ("substring", BuiltinMethod::Substring, MethodReceiver::Text, (1, 2), FirstParameter::Value),
-    (
-        "toLowerCase",
-        BuiltinMethod::ToLowerCase,
-        MethodReceiver::Text,
-        (0, 0),
-        FirstParameter::Value,
-    ),
-    ("toString", BuiltinMethod::ToString, MethodReceiver::Plain, (0, 0), FirstParameter::Value),
-    (
-        "toUpperCase",
-        BuiltinMethod::ToUpperCase,
-        MethodReceiver::Text,
-        (0, 0),
-        FirstParameter::Value,
-    ),
-    ("trim", BuiltinMethod::Trim, MethodReceiver::Text, (0, 0), FirstParameter::Value),
+    (BuiltinMethod::CharAt, MethodReceiver::Text, (0, 1), FirstParameter::Value),
+    (BuiltinMethod::Concat, MethodReceiver::Both, (0, 100), FirstParameter::Value),
+    (BuiltinMethod::EndsWith, MethodReceiver::Text, (1, 1), FirstParameter::Value),
+    (BuiltinMethod::Every, MethodReceiver::List, (1, 1), EACH),
+    (BuiltinMethod::Filter, MethodReceiver::List, (1, 1), EACH),
+    (BuiltinMethod::Find, MethodReceiver::List, (1, 1), EACH),
+    (BuiltinMethod::FlatMap, MethodReceiver::List, (1, 1), EACH),
+    (BuiltinMethod::Includes, MethodReceiver::Both, (1, 1), FirstParameter::Value),
+    (BuiltinMethod::IndexOf, MethodReceiver::Both, (1, 1), FirstParameter::Value),
+    (BuiltinMethod::Join, MethodReceiver::List, (0, 1), FirstParameter::Value),
+    (BuiltinMethod::Map, MethodReceiver::List, (1, 1), EACH),
+    (BuiltinMethod::Match, MethodReceiver::Text, (1, 1), FirstParameter::Pattern),
+    (BuiltinMethod::Pop, MethodReceiver::List, (0, 0), FirstParameter::Value),
+    (BuiltinMethod::Reduce, MethodReceiver::List, (1, 2), FOLDS),
+    (BuiltinMethod::Replace, MethodReceiver::Text, (2, 2), FirstParameter::TextOrPattern),
+    (BuiltinMethod::ReplaceAll, MethodReceiver::Text, (2, 2), FirstParameter::TextOrPattern),
+    (BuiltinMethod::Slice, MethodReceiver::Both, (0, 2), FirstParameter::Value),
+    (BuiltinMethod::Some, MethodReceiver::List, (1, 1), EACH),
+    (BuiltinMethod::Sort, MethodReceiver::List, (0, 1), COMPARES),
+    (BuiltinMethod::Split, MethodReceiver::Text, (1, 2), FirstParameter::TextOrPattern),
+    (BuiltinMethod::StartsWith, MethodReceiver::Text, (1, 1), FirstParameter::Value),
+    (BuiltinMethod::Substring, MethodReceiver::Text, (1, 2), FirstParameter::Value),
+    (BuiltinMethod::ToLowerCase, MethodReceiver::Text, (0, 0), FirstParameter::Value),
+    (BuiltinMethod::ToString, MethodReceiver::Plain, (0, 0), FirstParameter::Value),
+    (BuiltinMethod::ToUpperCase, MethodReceiver::Text, (0, 0), FirstParameter::Value),
+    (BuiltinMethod::Trim, MethodReceiver::Text, (0, 0), FirstParameter::Value),
 ];
 
 /// An evaluated argument that is not a function.
@@ -147,25 +114,25 @@ pub(super) enum EvaluatedArgument<'value> {
 
 /// Returns the names of all methods.
 pub fn method_names() -> impl Iterator<Item = &'static str> {
-    METHODS.iter().map(|row| row.0)
+    METHODS.iter().map(|row| row.0.name())
 }
 
 impl BuiltinMethod {
     pub(super) fn from_name(name: &str) -> Option<Self> {
-        METHODS.iter().find(|row| row.0 == name).map(|row| row.1)
+        name.parse().ok()
     }
 
     pub(super) fn name(self) -> &'static str {
-        self.row().map_or("", |row| row.0)
+        self.into()
     }
 
     fn row(self) -> Option<&'static MethodSignature> {
-        METHODS.iter().find(|row| row.1 == self)
+        METHODS.iter().find(|row| row.0 == self)
     }
 
     /// Returns the smallest and the largest number of its arguments.
     pub(super) fn arity(self) -> (usize, usize) {
-        self.row().map_or((0, 0), |row| row.3)
+        self.row().map_or((0, 0), |row| row.2)
     }
 
     /// Checks the number of arguments, where `...` was among them.
@@ -179,13 +146,13 @@ impl BuiltinMethod {
 
     /// Returns the kind of its first argument.
     pub(super) fn first_parameter(self) -> FirstParameter {
-        self.row().map_or(FirstParameter::Value, |row| row.4)
+        self.row().map_or(FirstParameter::Value, |row| row.3)
     }
 
     /// Checks that it can be applied to this value.
     pub(super) fn is_of(self, value: &Value) -> Result<(), Error> {
         let is_text = as_text(value).is_some();
-        let (right, of) = match self.row().map(|row| row.2) {
+        let (right, of) = match self.row().map(|row| row.1) {
             Some(MethodReceiver::Text) => (is_text, "a text"),
             Some(MethodReceiver::List) => (value.is_array(), "a list"),
             Some(MethodReceiver::Both) => (is_text || value.is_array(), "a text or a list"),
@@ -357,9 +324,9 @@ fn part(text: &str, start: usize, end: usize) -> &str {
 fn substring<'text>(text: &'text str, arguments: MethodArguments<'_>) -> Result<&'text str, Error> {
     let length = text.chars().count();
     let place = |at: i128| usize::try_from(at.clamp(0, length as i128)).unwrap_or(0);
-    let (one, other) = (arguments.whole(0, 0)?, arguments.whole(1, length as i128)?);
-    let (one, other) = (place(one), place(other));
-    Ok(part(text, one.min(other), one.max(other)))
+    let (from, to) = (arguments.whole(0, 0)?, arguments.whole(1, length as i128)?);
+    let (from, to) = (place(from), place(to));
+    Ok(part(text, from.min(to), from.max(to)))
 }
 
 fn concat(text: &str, arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Result<String, Error> {
@@ -441,8 +408,8 @@ fn replace(
             start = found.end();
         }
     } else {
-        let sought = arguments.text(0)?;
-        for (at, found) in text.match_indices(sought).take(if all { usize::MAX } else { 1 }) {
+        let replaced = arguments.text(0)?;
+        for (at, found) in text.match_indices(replaced).take(if all { usize::MAX } else { 1 }) {
             fuel.spend(1)?;
             made.push_str(&text[start..at]);
             expand(with, found, None, &mut made, fuel)?;

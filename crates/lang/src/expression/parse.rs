@@ -153,7 +153,11 @@ fn operand_of<'text>(
     let base = pieces.next().ok_or_else(|| no_value(whole.start))?;
     let start = base.as_span().start();
     let base = Box::new(primary(base)?);
-    let steps = pieces.map(|piece| step(start, piece)).collect::<Result<Vec<_>, _>>()?;
+    // A loop, because the frames of iterators would be many where values nest.
+    let mut steps = Vec::new();
+    for piece in pieces {
+        steps.push(step(start, piece)?);
+    }
     let operand =
         if steps.is_empty() { base } else { Box::new(ExpressionNode::Path { base, steps }) };
     if prefixes.is_empty() {
@@ -369,13 +373,17 @@ struct RowPart {
 
 type RowResult = Result<RowPart, SyntaxError>;
 
-/// Reads the row as one value.
+/// Reads the row as one value. The values come first, so that their nesting needs little stack.
 fn row_node(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
-    let single = |piece: RulePair<'_>| {
-        let span = span(&piece);
-        Ok(RowPart { node: operand(piece)?, span, level: None })
-    };
-    let whole = PRECEDENCE.map_primary(single).map_infix(joined).parse(piece.into_inner())?;
+    let start = piece.as_span().start();
+    let mut single = Vec::new();
+    for part in piece.clone().into_inner().filter(|part| part.as_rule() == Rule::operand) {
+        let span = span(&part);
+        single.push(RowPart { node: operand(part)?, span, level: None });
+    }
+    let mut single = single.into_iter();
+    let next = |_: RulePair<'_>| single.next().ok_or_else(|| no_value(start));
+    let whole = PRECEDENCE.map_primary(next).map_infix(joined).parse(piece.into_inner())?;
     Ok(whole.node)
 }
 
@@ -430,8 +438,9 @@ fn function(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let name: String = names.map(|name| name.as_str()).collect();
     let function =
         BuiltinFunction::from_name(&name).ok_or_else(|| unknown_function(start, &name))?;
+    let Some(call) = parts.next() else { return Err(no_value(start)) };
     let mut given = Vec::new();
-    for argument in parts.next().map_or_else(|| Ok(Vec::new()), arguments)? {
+    for argument in arguments(call)? {
         given.push(match argument {
             ArgumentNode::Value(node) => ItemNode { spread: false, node },
             ArgumentNode::Spread(node) => ItemNode { spread: true, node },

@@ -58,33 +58,33 @@ fn command_output(map: &Map<String, Value>) -> Option<&str> {
 }
 
 /// Returns whether two values are equal, or one is the text that the other stands for.
-pub fn same(one: &Value, other: &Value) -> bool {
-    one == other || as_text(one).is_some_and(|one| as_text(other) == Some(one))
+pub fn same(left: &Value, right: &Value) -> bool {
+    left == right || as_text(left).is_some_and(|left| as_text(right) == Some(left))
 }
 
 /// Returns whether two values are equal: texts and what [stands for one](as_text), numbers by value, lists and maps by
 /// content.
-pub(super) fn equal(one: &Value, other: &Value, fuel: &mut Fuel) -> Result<bool, Error> {
-    if let (Some(one), Some(other)) = (as_text(one), as_text(other)) {
-        fuel.read(if one.len() == other.len() { one.len() } else { 0 })?;
-        return Ok(one == other);
+pub(super) fn equal(left: &Value, right: &Value, fuel: &mut Fuel) -> Result<bool, Error> {
+    if let (Some(left), Some(right)) = (as_text(left), as_text(right)) {
+        fuel.read(if left.len() == right.len() { left.len() } else { 0 })?;
+        return Ok(left == right);
     }
-    match (one, other) {
-        (Value::Number(one), Value::Number(other)) => Ok(order(one, other).is_eq()),
-        (Value::Array(one), Value::Array(other)) if one.len() == other.len() => {
+    match (left, right) {
+        (Value::Number(left), Value::Number(right)) => Ok(order(left, right).is_eq()),
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
             fuel.spend(1)?;
-            all(one.iter().zip(other), |(one, other)| equal(one, other, fuel))
+            all(left.iter().zip(right), |(left, right)| equal(left, right, fuel))
         }
-        (Value::Object(one), Value::Object(other)) if one.len() == other.len() => {
+        (Value::Object(left), Value::Object(right)) if left.len() == right.len() => {
             fuel.spend(1)?;
-            all(one.iter(), |(key, one)| match other.get(key) {
-                Some(other) => equal(one, other, fuel),
+            all(left.iter(), |(key, left)| match right.get(key) {
+                Some(right) => equal(left, right, fuel),
                 None => Ok(false),
             })
         }
-        (one, other) => {
+        (left, right) => {
             fuel.spend(1)?;
-            Ok(one == other)
+            Ok(left == right)
         }
     }
 }
@@ -102,15 +102,15 @@ fn all<T>(
 }
 
 /// Returns the order of two numbers.
-pub(super) fn order(one: &Number, other: &Number) -> Ordering {
+pub(super) fn order(left: &Number, right: &Number) -> Ordering {
     let whole = |number: &Number| {
         number.as_i64().map(i128::from).or_else(|| number.as_u64().map(i128::from))
     };
-    if let (Some(one), Some(other)) = (whole(one), whole(other)) {
-        return one.cmp(&other);
+    if let (Some(left), Some(right)) = (whole(left), whole(right)) {
+        return left.cmp(&right);
     }
     let float = |number: &Number| number.as_f64().unwrap_or_default();
-    float(one).partial_cmp(&float(other)).unwrap_or(Ordering::Equal)
+    float(left).partial_cmp(&float(right)).unwrap_or(Ordering::Equal)
 }
 
 /// Returns the result of a calculation, as a whole number if it is one; `None` if it is not a number.

@@ -16,15 +16,15 @@ use crate::expression::fuel::{Error, Fuel};
 use crate::expression::method::BuiltinMethod;
 use crate::expression::value::{count, kind, place, truth};
 
-/// The continuation after a statement.
-enum Flow<'value> {
+/// What comes after a statement.
+enum StatementOutcome<'value> {
     Next,
     Break,
     Continue,
     Return(Cow<'value, Value>),
 }
 
-type FlowResult<'value> = Result<Flow<'value>, Error>;
+type StatementResult<'value> = Result<StatementOutcome<'value>, Error>;
 
 impl Lambda {
     /// Calls a function whose body is these statements.
@@ -41,8 +41,10 @@ impl Lambda {
             parameter.bind_local(argument, &mut names, &mut call.locals, fuel)?;
         }
         match call.block(statements, fuel)? {
-            Flow::Return(value) => Ok(value),
-            Flow::Next | Flow::Break | Flow::Continue => Ok(Cow::Owned(Value::Null)),
+            StatementOutcome::Return(value) => Ok(value),
+            StatementOutcome::Next | StatementOutcome::Break | StatementOutcome::Continue => {
+                Ok(Cow::Owned(Value::Null))
+            }
         }
     }
 }
@@ -59,11 +61,15 @@ struct BlockCall<'frame, 'value> {
 
 impl<'value> BlockCall<'_, 'value> {
     /// Executes statements, and forgets the variables that they declare.
-    fn block(&mut self, statements: &'value [Statement], fuel: &mut Fuel) -> FlowResult<'value> {
+    fn block(
+        &mut self,
+        statements: &'value [Statement],
+        fuel: &mut Fuel,
+    ) -> StatementResult<'value> {
         let outside = self.locals.len();
         for statement in statements {
             match self.statement(statement, fuel)? {
-                Flow::Next => {}
+                StatementOutcome::Next => {}
                 other => {
                     self.locals.truncate(outside);
                     return Ok(other);
@@ -71,10 +77,14 @@ impl<'value> BlockCall<'_, 'value> {
             }
         }
         self.locals.truncate(outside);
-        Ok(Flow::Next)
+        Ok(StatementOutcome::Next)
     }
 
-    fn statement(&mut self, statement: &'value Statement, fuel: &mut Fuel) -> FlowResult<'value> {
+    fn statement(
+        &mut self,
+        statement: &'value Statement,
+        fuel: &mut Fuel,
+    ) -> StatementResult<'value> {
         fuel.spend(1)?;
         match statement {
             Statement::Declare { parameter, names, value, span } => {
@@ -117,12 +127,16 @@ impl<'value> BlockCall<'_, 'value> {
                 return self.each(*kind, parameters, names, elements, body, fuel);
             }
             Statement::Block(statements) => return self.block(statements, fuel),
-            Statement::Return(None) => return Ok(Flow::Return(Cow::Owned(Value::Null))),
-            Statement::Return(Some(node)) => return self.leave_with(node, fuel).map(Flow::Return),
-            Statement::Break => return Ok(Flow::Break),
-            Statement::Continue => return Ok(Flow::Continue),
+            Statement::Return(None) => {
+                return Ok(StatementOutcome::Return(Cow::Owned(Value::Null)));
+            }
+            Statement::Return(Some(node)) => {
+                return self.leave_with(node, fuel).map(StatementOutcome::Return);
+            }
+            Statement::Break => return Ok(StatementOutcome::Break),
+            Statement::Continue => return Ok(StatementOutcome::Continue),
         }
-        Ok(Flow::Next)
+        Ok(StatementOutcome::Next)
     }
 
     fn each(
@@ -133,7 +147,7 @@ impl<'value> BlockCall<'_, 'value> {
         elements: Vec<Value>,
         body: &'value [Statement],
         fuel: &mut Fuel,
-    ) -> FlowResult<'value> {
+    ) -> StatementResult<'value> {
         let outside = self.locals.len();
         for (index, element) in elements.into_iter().enumerate() {
             let mut names = names.iter();
@@ -145,13 +159,13 @@ impl<'value> BlockCall<'_, 'value> {
             self.each_depth -= usize::from(kind == LoopKind::ForEach);
             self.locals.truncate(outside);
             match flow {
-                Flow::Next | Flow::Continue => {}
-                Flow::Break => break,
-                Flow::Return(_) if kind == LoopKind::ForEach => {}
-                Flow::Return(value) => return Ok(Flow::Return(value)),
+                StatementOutcome::Next | StatementOutcome::Continue => {}
+                StatementOutcome::Break => break,
+                StatementOutcome::Return(_) if kind == LoopKind::ForEach => {}
+                StatementOutcome::Return(value) => return Ok(StatementOutcome::Return(value)),
             }
         }
-        Ok(Flow::Next)
+        Ok(StatementOutcome::Next)
     }
 
     /// Evaluates an expression with the variables of the call.
@@ -416,11 +430,11 @@ impl LambdaIteration<'_, '_> {
     }
 
     /// Returns the index of the first element for which the truth of the function is `sought`.
-    fn first(self, sought: bool, fuel: &mut Fuel) -> Result<Option<usize>, Error> {
+    fn first(self, wanted: bool, fuel: &mut Fuel) -> Result<Option<usize>, Error> {
         for (place, element) in self.list.iter().enumerate() {
             let number = count(place);
             let result = self.lambda.call(&[element, &number], self.environment, fuel)?;
-            if truth(&result) == sought {
+            if truth(&result) == wanted {
                 return Ok(Some(place));
             }
         }
@@ -445,7 +459,7 @@ impl LambdaIteration<'_, '_> {
                     fuel.room(made.len() + more.len())?;
                     made.extend(more);
                 }
-                one => made.push(one),
+                element => made.push(element),
             }
             fuel.room(made.len())
         })?;

@@ -24,14 +24,14 @@ fn sorted<'value>(
         let mut merged = Vec::with_capacity(sorted.len());
         for part in sorted.chunks(width * 2) {
             let (mut left, mut right) = part.split_at(width.min(part.len()));
-            while let ([one, more @ ..], [other, others @ ..]) = (left, right) {
+            while let ([first, left_rest @ ..], [second, right_rest @ ..]) = (left, right) {
                 fuel.spend(1)?;
-                if compare(one, other, fuel)?.is_gt() {
-                    merged.push(*other);
-                    right = others;
+                if compare(first, second, fuel)?.is_gt() {
+                    merged.push(*second);
+                    right = right_rest;
                 } else {
-                    merged.push(*one);
-                    left = more;
+                    merged.push(*first);
+                    left = left_rest;
                 }
             }
             merged.extend(left);
@@ -46,18 +46,20 @@ fn sorted<'value>(
 
 /// Sorts a list of numbers, or one of texts; null comes last.
 pub(in crate::expression) fn sort(list: &[Value], fuel: &mut Fuel) -> Result<Value, Error> {
-    sorted(list, fuel, |one, other, fuel| match (one, other) {
-        (Value::Number(one), Value::Number(other)) => Ok(order(one, other)),
-        (one, other) if let (Some(one), Some(other)) = (as_text(one), as_text(other)) => {
-            fuel.read(one.len().min(other.len()))?;
-            Ok(one.cmp(other))
+    sorted(list, fuel, |first, second, fuel| match (first, second) {
+        (Value::Number(first), Value::Number(second)) => Ok(order(first, second)),
+        (first, second) if let (Some(first), Some(second)) = (as_text(first), as_text(second)) => {
+            fuel.read(first.len().min(second.len()))?;
+            Ok(first.cmp(second))
         }
-        (one, other) if one.is_null() || other.is_null() => Ok(one.is_null().cmp(&other.is_null())),
-        (one, other) => Err(Error::Evaluation(format!(
+        (first, second) if first.is_null() || second.is_null() => {
+            Ok(first.is_null().cmp(&second.is_null()))
+        }
+        (first, second) => Err(Error::Evaluation(format!(
             "sort orders numbers or texts, but got {} and {}; give it a function, as in \
              `sort((a, b) => a.size - b.size)`",
-            kind(one),
-            kind(other)
+            kind(first),
+            kind(second)
         ))),
     })
 }
@@ -65,8 +67,8 @@ pub(in crate::expression) fn sort(list: &[Value], fuel: &mut Fuel) -> Result<Val
 impl LambdaIteration<'_, '_> {
     /// Sorts the list by a function that returns a number: below 0 if its first argument comes first.
     pub(super) fn sort(self, fuel: &mut Fuel) -> Result<Value, Error> {
-        sorted(self.list, fuel, |one, other, fuel| {
-            let result = self.lambda.call(&[one, other], self.environment, fuel)?;
+        sorted(self.list, fuel, |first, second, fuel| {
+            let result = self.lambda.call(&[first, second], self.environment, fuel)?;
             let number = result.as_f64().ok_or_else(|| {
                 let why = format!(
                     "the function of sort returns a number, as in `(a, b) => a - b`, but got {}",

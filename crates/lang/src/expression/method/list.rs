@@ -14,12 +14,12 @@ pub(super) fn apply(
     arguments: MethodArguments<'_>,
     fuel: &mut Fuel,
 ) -> Result<Value, Error> {
-    let sought = arguments.get(0).unwrap_or(&Value::Null);
+    let wanted = arguments.get(0).unwrap_or(&Value::Null);
     match method {
         BuiltinMethod::Concat => concat(list, arguments, fuel),
-        BuiltinMethod::Includes => Ok(Value::Bool(position(list, sought, fuel)?.is_some())),
+        BuiltinMethod::Includes => Ok(Value::Bool(position(list, wanted, fuel)?.is_some())),
         BuiltinMethod::IndexOf => {
-            let place = position(list, sought, fuel)?;
+            let place = position(list, wanted, fuel)?;
             Ok(place.map_or(Value::from(-1), value::count))
         }
         BuiltinMethod::Join => join(list, arguments, fuel),
@@ -47,7 +47,7 @@ fn concat(list: &[Value], arguments: MethodArguments<'_>, fuel: &mut Fuel) -> Re
                 fuel.list(joined.len() + more.len())?;
                 joined.extend(copy(more, fuel)?);
             }
-            Some(one) => joined.push(fuel.copy(one)?),
+            Some(value) => joined.push(fuel.copy(value)?),
             None => {}
         }
     }

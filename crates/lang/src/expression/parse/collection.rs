@@ -25,7 +25,10 @@ pub(super) fn items(piece: RulePair<'_>) -> Result<Vec<ItemNode>, SyntaxError> {
 /// Reads the expression in a piece.
 pub(super) fn inside(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     let place = piece.as_span().start();
-    expressions(piece).next().map_or_else(|| Err(no_value(place)), expression)
+    match expressions(piece).next() {
+        Some(inside) => expression(inside),
+        None => Err(no_value(place)),
+    }
 }
 
 /// The key of an entry.

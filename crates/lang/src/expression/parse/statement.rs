@@ -81,16 +81,16 @@ fn branch(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, Synt
 fn for_of(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, SyntaxError> {
     let place = span(&piece);
     let outside = names.len();
-    let (mut parameters, mut own) = (Vec::new(), Vec::new());
+    let (mut parameters, mut bound) = (Vec::new(), Vec::new());
     let (mut list, mut statements) = (None, Vec::new());
     for part in piece.into_inner() {
         match part.as_rule() {
             Rule::name | Rule::list_parameter | Rule::map_parameter => {
-                parameters.push(parameter(part, &mut own)?);
+                parameters.push(parameter(part, &mut bound)?);
             }
             Rule::expression => list = Some((span(&part), expression(part)?)),
             Rule::body => {
-                names.add_copies(&own);
+                names.add_copies(&bound);
                 statements = body(part, names)?;
             }
             _ => {}
@@ -101,7 +101,7 @@ fn for_of(piece: RulePair<'_>, names: &mut LocalNames) -> Result<Statement, Synt
         return Err(SyntaxError::syntax(place.start, "the loop has no list"));
     };
     let kind = LoopKind::ForOf;
-    Ok(Statement::Loop { kind, parameters, names: own, list, body: statements, span })
+    Ok(Statement::Loop { kind, parameters, names: bound, list, body: statements, span })
 }
 
 fn declaration(
@@ -113,19 +113,19 @@ fn declaration(
     let is_constant = parts.next().is_some_and(|word| word.as_str() == "const");
     for binding in parts.filter(|part| part.as_rule() == Rule::binding) {
         let span = span(&binding);
-        let (mut target, mut value, mut own) = (None, None, Vec::new());
+        let (mut target, mut value, mut bound) = (None, None, Vec::new());
         for part in binding.into_inner() {
             match part.as_rule() {
                 Rule::expression => value = Some(expression(part)?),
                 Rule::assign => {}
-                _ => target = Some(parameter(part, &mut own)?),
+                _ => target = Some(parameter(part, &mut bound)?),
             }
         }
         let Some(parameter) = target else { continue };
-        for name in &own {
+        for name in &bound {
             names.declare(name, is_constant, value.as_ref(), span.start)?;
         }
-        statements.push(Statement::Declare { parameter, names: own, value, span });
+        statements.push(Statement::Declare { parameter, names: bound, value, span });
     }
     Ok(())
 }
@@ -254,18 +254,18 @@ fn for_each(
     let list = operand_of(before.iter().cloned(), span)?;
     let function = call.into_inner().find(|part| part.as_rule() == Rule::lambda);
     let outside = names.len();
-    let (mut parameters, mut own, mut statements) = (Vec::new(), Vec::new(), None);
+    let (mut parameters, mut bound, mut statements) = (Vec::new(), Vec::new(), None);
     for part in function.ok_or_else(refuse)?.into_inner() {
         match part.as_rule() {
             Rule::name | Rule::list_parameter | Rule::map_parameter => {
-                parameters.push(parameter(part, &mut own)?);
+                parameters.push(parameter(part, &mut bound)?);
             }
             Rule::block => {
-                names.add_copies(&own);
+                names.add_copies(&bound);
                 statements = Some(block(part, names)?);
             }
             Rule::expression => {
-                names.add_copies(&own);
+                names.add_copies(&bound);
                 let lone = only(part).and_then(only).ok_or_else(refuse)?;
                 statements = Some(vec![effect(&lone, names)?]);
             }
@@ -277,7 +277,7 @@ fn for_each(
         return Err(refuse());
     }
     let body = statements.ok_or_else(refuse)?;
-    Ok(Statement::Loop { kind: LoopKind::ForEach, parameters, names: own, list, body, span })
+    Ok(Statement::Loop { kind: LoopKind::ForEach, parameters, names: bound, list, body, span })
 }
 
 /// Returns the piece in another, if there is only this one.

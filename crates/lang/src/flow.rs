@@ -188,8 +188,8 @@ impl Flow {
     }
 
     /// Adds an edge between two places, unless one of them does not exist.
-    pub(crate) fn join(&mut self, from: &str, to: &str, (label, kind): (&str, EdgeKind)) {
-        self.join_if(true, from, to, (label, kind));
+    pub(crate) fn join(&mut self, from: &str, to: &str, label: &str, kind: EdgeKind) {
+        self.join_if(true, from, to, label, kind);
     }
 
     /// Adds an edge as [`Self::join`] does; it is not `certain` if only a mention in a text supports it.
@@ -198,7 +198,8 @@ impl Flow {
         certain: bool,
         from: &str,
         to: &str,
-        (label, kind): (&str, EdgeKind),
+        label: &str,
+        kind: EdgeKind,
     ) {
         if let (Some(&from), Some(&to)) = (self.by_id.get(from), self.by_id.get(to)) {
             self.edge(FlowEdge { from, to, label: label.to_owned(), kind, certain });
@@ -352,7 +353,7 @@ impl<P: Ord + Copy> FlowMap<P> {
 impl<P: Ord + Copy> FlowLoops<P> {
     /// Returns whether `from` leads back to `to`: both are in the same loop.
     pub fn leads_back(&self, from: P, to: P) -> bool {
-        self.0.get(&from).zip(self.0.get(&to)).is_some_and(|(one, other)| one == other)
+        self.0.get(&from).zip(self.0.get(&to)).is_some_and(|(from, to)| from == to)
     }
 }
 

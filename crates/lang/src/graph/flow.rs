@@ -23,13 +23,13 @@ pub fn flow(graph: &Graph, title: &str) -> Flow {
             flow.place(name, name, kind);
         }
     }
-    flow.join(START, &graph.start, ("", EdgeKind::Goes));
+    flow.join(START, &graph.start, "", EdgeKind::Goes);
     for (name, node) in
         in_order(graph).into_iter().filter_map(|name| graph.nodes.get_key_value(name))
     {
         for way in ways(node) {
             let kind = if way.is_failure { EdgeKind::Fails } else { EdgeKind::Goes };
-            flow.join(name, way.to, (&way.label, kind));
+            flow.join(name, way.to, &way.label, kind);
         }
         for act in acts(node) {
             match act {
@@ -37,7 +37,7 @@ pub fn flow(graph: &Graph, title: &str) -> Flow {
                     let label = document(reference);
                     let id = format!("/document/{label}");
                     flow.place(&id, &label, PlaceKind::Document);
-                    flow.join(name, &id, ("carries out", EdgeKind::Consults));
+                    flow.join(name, &id, "carries out", EdgeKind::Consults);
                 }
                 ActionKind::Spawn(AgentSpawn { task, .. })
                 | ActionKind::SpawnParallel(ParallelAgents { task, .. }) => {
@@ -97,7 +97,7 @@ fn spawn(flow: &mut Flow, name: &str, task: &SpawnTask) {
     };
     let id = format!("/agent/{label}");
     flow.place(&id, &label, kind);
-    flow.join(name, &id, ("spawns", EdgeKind::Forks));
+    flow.join(name, &id, "spawns", EdgeKind::Forks);
 }
 
 fn document(reference: &ReferenceNode) -> String {

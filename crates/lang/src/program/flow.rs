@@ -25,7 +25,7 @@ pub fn flow(program: &Program, title: &str) -> Flow {
         flow.place(&role_id(&role.name), &label, PlaceKind::Agent);
     }
     if let Some(first) = program.states.first() {
-        flow.join(START, &first.name, ("", EdgeKind::Goes));
+        flow.join(START, &first.name, "", EdgeKind::Goes);
     }
     let mut builder = ProgramFlowBuilder { program, flow, here: "", is_terminal: false };
     for (number, state) in program.states.iter().enumerate() {
@@ -35,8 +35,8 @@ pub fn flow(program: &Program, title: &str) -> Flow {
         builder.body(&state.body, None);
         if falls_through(&state.body) {
             match program.states.get(number + 1) {
-                Some(next) => builder.lead(&next.name, ("", EdgeKind::Goes)),
-                None => builder.end("", (END, "end", PlaceKind::End, EdgeKind::Ends)),
+                Some(next) => builder.lead(&next.name, "", EdgeKind::Goes),
+                None => builder.end("", false),
             }
         }
     }
@@ -66,14 +66,19 @@ struct ProgramFlowBuilder<'a> {
 
 impl<'a> ProgramFlowBuilder<'a> {
     /// Adds an edge from the state.
-    fn lead(&mut self, to: &str, edge: (&str, EdgeKind)) {
-        self.flow.join(self.here, to, edge);
+    fn lead(&mut self, to: &str, label: &str, kind: EdgeKind) {
+        self.flow.join(self.here, to, label, kind);
     }
 
     /// Adds an edge from the state to an end.
-    fn end(&mut self, label: &str, (id, shown, place, kind): (&str, &str, PlaceKind, EdgeKind)) {
+    fn end(&mut self, label: &str, is_failure: bool) {
+        let (id, shown, place, kind) = if is_failure {
+            (FAILED, "failed", PlaceKind::Failure, EdgeKind::Fails)
+        } else {
+            (END, "end", PlaceKind::End, EdgeKind::Ends)
+        };
         self.flow.place(id, shown, place);
-        self.lead(id, (label, kind));
+        self.lead(id, label, kind);
     }
 
     /// Adds the instructions of a block; `arm` is the condition under which the block is entered.
@@ -99,7 +104,7 @@ impl<'a> ProgramFlowBuilder<'a> {
             InstructionKind::Loop(repeat) => {
                 self.body(&repeat.body, arm);
                 if falls_through(&repeat.body) {
-                    self.lead(self.here, ("loop", EdgeKind::Goes));
+                    self.lead(self.here, "loop", EdgeKind::Goes);
                 }
                 self.ways(ways(kind));
             }
@@ -109,7 +114,7 @@ impl<'a> ProgramFlowBuilder<'a> {
                 }
             }
             InstructionKind::Break => {}
-            InstructionKind::Continue => self.lead(self.here, ("loop", EdgeKind::Goes)),
+            InstructionKind::Continue => self.lead(self.here, "loop", EdgeKind::Goes),
             InstructionKind::Branch { arms, otherwise } => {
                 for one in arms {
                     let said = condition_label(&one.condition, self.program);
@@ -127,12 +132,7 @@ impl<'a> ProgramFlowBuilder<'a> {
             // A state that only ends is an end itself.
             InstructionKind::Terminal { .. } if arm.is_none() && self.is_terminal => {}
             InstructionKind::Terminal { failed, .. } => {
-                let end = if *failed {
-                    (FAILED, "failed", PlaceKind::Failure, EdgeKind::Fails)
-                } else {
-                    (END, "end", PlaceKind::End, EdgeKind::Ends)
-                };
-                self.end(&shortened(arm.unwrap_or_default()), end);
+                self.end(&shortened(arm.unwrap_or_default()), *failed);
             }
             InstructionKind::Send(send) => {
                 self.ask(kind, None);
@@ -156,7 +156,7 @@ impl<'a> ProgramFlowBuilder<'a> {
             InstructionKind::StartWorkflow(start) => {
                 let id = format!("/workflow/{}", start.program);
                 self.flow.place(&id, &start.program, PlaceKind::Graph);
-                self.lead(&id, ("start-workflow", EdgeKind::Forks));
+                self.lead(&id, "start-workflow", EdgeKind::Forks);
                 self.ways(ways(kind));
                 self.signals(start.expressions());
             }
@@ -171,7 +171,7 @@ impl<'a> ProgramFlowBuilder<'a> {
         for ProgramWay { to, label, is_failure } in ways {
             let kind = if is_failure { EdgeKind::Fails } else { EdgeKind::Goes };
             if let (Some(label), Some(state)) = (label, self.program.states.get(to)) {
-                self.lead(&state.name, (&label, kind));
+                self.lead(&state.name, &label, kind);
             }
         }
     }
@@ -179,13 +179,13 @@ impl<'a> ProgramFlowBuilder<'a> {
     fn signal(&mut self, label: &str) {
         let id = format!("/signal/{label}");
         self.flow.place(&id, label, PlaceKind::Signal);
-        self.flow.join(&id, self.here, ("", EdgeKind::Consults));
+        self.flow.join(&id, self.here, "", EdgeKind::Consults);
     }
 
     fn fact(&mut self, label: &str, what: &str) {
         let id = format!("/signal/{label}");
         self.flow.place(&id, label, PlaceKind::Signal);
-        self.lead(&id, (what, EdgeKind::Consults));
+        self.lead(&id, what, EdgeKind::Consults);
     }
 
     /// Adds the signals whose payloads are used.
@@ -205,7 +205,7 @@ impl<'a> ProgramFlowBuilder<'a> {
             .filter_map(|one| one.kind.asked())
             .filter(|(_, own)| ***own == *request);
         for role in asked.filter_map(|(role, _)| program.roles.get(role)) {
-            self.flow.join(&role_id(&role.name), self.here, ("", EdgeKind::Answers));
+            self.flow.join(&role_id(&role.name), self.here, "", EdgeKind::Answers);
         }
     }
 
@@ -219,9 +219,9 @@ impl<'a> ProgramFlowBuilder<'a> {
         if let Some((id, state)) = id.as_deref().zip(folder) {
             self.flow.place(id, state, PlaceKind::Graph);
         }
-        self.lead(&role, (request, EdgeKind::Asks));
+        self.lead(&role, request, EdgeKind::Asks);
         if let Some(id) = id {
-            self.flow.join(&role, &id, ("run-folder", EdgeKind::Forks));
+            self.flow.join(&role, &id, "run-folder", EdgeKind::Forks);
         }
     }
 }

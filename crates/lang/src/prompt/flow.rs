@@ -84,7 +84,7 @@ impl WorkflowMap {
             flow.place(name.as_str(), &label, state.map_or(PlaceKind::Missing, kind));
         }
         let mut builder = FolderFlowBuilder { workflow_map: self, flow };
-        builder.flow.join(START, self.entry.as_str(), ("", EdgeKind::Goes));
+        builder.flow.join(START, self.entry.as_str(), "", EdgeKind::Goes);
         for (name, prompt) in self.texts() {
             for (index, way) in prompt.ways.iter().enumerate() {
                 builder.way(name, prompt, (index, way));
@@ -93,13 +93,12 @@ impl WorkflowMap {
             if let Some(evaluator) = prompt.evaluator() {
                 let id = format!("/evaluator/{evaluator}");
                 builder.flow.place(&id, evaluator.as_str(), PlaceKind::Evaluator);
-                builder.flow.join(name.as_str(), &id, ("judged by", EdgeKind::Consults));
+                builder.flow.join(name.as_str(), &id, "judged by", EdgeKind::Consults);
             }
         }
         for (name, state) in &self.states {
             for first in state.program().map(started).unwrap_or_default() {
-                let edge = ("run-folder", EdgeKind::Forks);
-                builder.flow.join(name.as_str(), first.as_str(), edge);
+                builder.flow.join(name.as_str(), first.as_str(), "run-folder", EdgeKind::Forks);
             }
         }
         builder.results();
@@ -162,7 +161,7 @@ impl<'a> FolderFlowBuilder<'a> {
             way.transition.target().map(|target| (target, &*label, kind)),
         ];
         for (to, label, kind) in edges.into_iter().flatten() {
-            self.flow.join_if(way.is_certain(), name.as_str(), to.as_str(), (label, kind));
+            self.flow.join_if(way.is_certain(), name.as_str(), to.as_str(), label, kind);
         }
     }
 
@@ -172,7 +171,7 @@ impl<'a> FolderFlowBuilder<'a> {
             prompt.ways.iter().flat_map(|way| way.transition.states()).collect();
         for other in prompt.mentioned.iter().filter(|_| prompt.is_open()) {
             if other != name && !named.contains(other) {
-                self.flow.join_if(false, name.as_str(), other.as_str(), ("", EdgeKind::Goes));
+                self.flow.join_if(false, name.as_str(), other.as_str(), "", EdgeKind::Goes);
             }
         }
     }
@@ -182,12 +181,13 @@ impl<'a> FolderFlowBuilder<'a> {
         &mut self,
         states: &BTreeSet<&StateName>,
         to: &str,
-        edge: (&str, EdgeKind),
+        label: &str,
+        kind: EdgeKind,
     ) -> bool {
         let results = states.iter().filter_map(|name| Some((name, self.gives_result(name)?)));
         let results: Vec<_> = results.collect();
         for (name, certain) in &results {
-            self.flow.join_if(*certain, name.as_str(), to, edge);
+            self.flow.join_if(*certain, name.as_str(), to, label, kind);
         }
         !results.is_empty()
     }
@@ -207,13 +207,13 @@ impl<'a> FolderFlowBuilder<'a> {
         if ending.iter().any(|name| self.gives_result(name).is_some()) {
             self.flow.place(END, "end", PlaceKind::End);
         }
-        self.results_of(&ending, END, ("result", EdgeKind::Ends));
+        self.results_of(&ending, END, "result", EdgeKind::Ends);
         for (caller, prompt) in workflow_map.texts() {
             for (target, return_to) in prompt.ways.iter().filter_map(TransitionEdge::call) {
-                let (level, edge) = (workflow_map.level([target]), ("returns", EdgeKind::Returns));
+                let (level, to) = (workflow_map.level([target]), return_to.as_str());
                 // If no result is known, the call itself leads to the caller's next state.
-                if !self.results_of(&level, return_to.as_str(), edge) {
-                    self.flow.join_if(false, caller.as_str(), return_to.as_str(), edge);
+                if !self.results_of(&level, to, "returns", EdgeKind::Returns) {
+                    self.flow.join_if(false, caller.as_str(), to, "returns", EdgeKind::Returns);
                 }
             }
         }
@@ -250,7 +250,7 @@ impl<'a> FolderFlowBuilder<'a> {
                 continue;
             }
             let states = self.until_the_end(agents.born_in.iter().copied());
-            self.results_of(&states, join.as_str(), ("joined", EdgeKind::Joins));
+            self.results_of(&states, join.as_str(), "joined", EdgeKind::Joins);
             children.extend(agents.born_in);
             joined.extend(states);
         }

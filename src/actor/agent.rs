@@ -617,7 +617,8 @@ impl ForkPlanner {
                 continue;
             }
             if plan.begins_group(&forked) {
-                plan.begin_group(&forked, self.options(&forked).await?, agents);
+                let (options, base) = self.options(&forked).await?;
+                plan.begin_group(&forked, options, base, agents);
             } else {
                 plan.extend_group(agents);
             }

@@ -82,7 +82,7 @@ impl ForkPlan {
             let children = self.entries(&forked, listed.as_deref())?;
             let child = |variables| ChildSpec { session: SessionId::new(""), cwd: None, variables };
             let children = children.into_iter().map(child).collect();
-            self.begin_group(&forked, (AgentOptions::default(), None), children);
+            self.begin_group(&forked, AgentOptions::default(), None, children);
         }
         Ok(())
     }
@@ -98,7 +98,8 @@ impl ForkPlan {
     pub fn begin_group(
         &mut self,
         forked: &ForkTag,
-        (options, base): (AgentOptions, Option<String>),
+        options: AgentOptions,
+        base: Option<String>,
         agents: Vec<ChildSpec>,
     ) {
         let (state, scope) = (forked.target.clone(), forked.scope.clone());
@@ -116,7 +117,7 @@ impl ForkPlan {
     /// agents.
     pub fn into_groups_of(mut self, fork: &Transition) -> Vec<ForkGroup> {
         if let (true, Some(first)) = (self.groups.is_empty(), fork.forked().first()) {
-            self.begin_group(first, (AgentOptions::default(), None), Vec::new());
+            self.begin_group(first, AgentOptions::default(), None, Vec::new());
         }
         self.groups
     }
@@ -299,7 +300,7 @@ mod tests {
         let mut plan = plan(10);
         for forked in ["W.md", "W.md", "X.md"].map(|target| tag(target, None, None)) {
             if plan.begins_group(&forked) {
-                plan.begin_group(&forked, (AgentOptions::default(), None), children(1));
+                plan.begin_group(&forked, AgentOptions::default(), None, children(1));
             } else {
                 plan.extend_group(children(2));
             }
@@ -322,7 +323,7 @@ mod tests {
         assert_eq!(ForkPlan::list_file(forked), None);
         assert_eq!(plan(3).entries(forked, None).map(|all| all.len()), Ok(3));
         let mut full = plan(4);
-        full.begin_group(forked, (AgentOptions::default(), None), children(2));
+        full.begin_group(forked, AgentOptions::default(), None, children(2));
         let refused = full.entries(forked, None).expect_err("too many");
         assert!(refused.starts_with("5 agents would be forked, but one reply may fork at most 4"));
         let listed = &tag("W.md", Some("list.txt"), None);

@@ -8,6 +8,7 @@ use std::fs::File;
 use std::hint::black_box;
 use std::io::Write;
 use std::path::Path;
+use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -45,7 +46,7 @@ pub(crate) fn figure(
     let [workflow, once] = [place.workflow()?, place.workflow()?];
     workflow.write(FILE, &graph(scale.nodes / ROUND))?;
     once.write(FILE, &graph(1))?;
-    let program = program(&graph(scale.nodes / ROUND))?;
+    let program = Rc::new(program(&graph(scale.nodes / ROUND))?);
     let nodes = f64::from(scale.nodes);
     let (mut taken, mut single, mut walked, mut kept) = (vec![], vec![], vec![], vec![]);
     let mut journal = JournalLines::default();
@@ -125,7 +126,7 @@ fn append_durably(folder: &Path, JournalLines(lines): &JournalLines) -> Fallible
 }
 
 /// Executes the graph to its end, and keeps nothing.
-fn execute(program: &Graph) -> Fallible<Duration> {
+fn execute(program: &Rc<Graph>) -> Fallible<Duration> {
     let around = GraphEnvironment {
         file: StateName::parse(FILE)?,
         folder: None,

@@ -34,7 +34,6 @@ use serde_json::{Map, Value};
 use self::turn::{PreparedTurn, ReplyOutcome, TurnPermit, TurnRules};
 use self::workflow_cache::WorkflowCache;
 use super::graph::checked_graph::Graph;
-use super::graph::interpreter::SuspendedWalk;
 use super::program::checked_program::Program;
 use super::prompt::document::ExaminedDocument;
 use super::prompt::script::PreparedScript;
@@ -141,7 +140,7 @@ pub enum SuspendedExecution {
     /// The agent's recorded position, which names the activity.
     Recorded,
     /// A walk over a graph that is not recorded yet.
-    Walk(Box<SuspendedWalk>),
+    Walk(Box<GraphInterpreter>),
 }
 
 /// The outcome of [`resume`].
@@ -203,11 +202,7 @@ pub enum InterruptedActivity {
 }
 
 /// Returns the consequence of an activity that was ended because the run was stopped.
-pub fn interrupted(
-    workflow: &LoadedWorkflow,
-    suspended: SuspendedExecution,
-    activity: &Activity,
-) -> InterruptedActivity {
+pub fn interrupted(suspended: SuspendedExecution, activity: &Activity) -> InterruptedActivity {
     let message = format!("{} was ended because the run was stopped", activity.name());
     let cause = match activity.class() {
         RecoveryClass::Uncertain => FailureCause::Uncertain,
@@ -216,15 +211,16 @@ pub fn interrupted(
         }
     };
     let failure = || InterruptedActivity::Failed(TurnFailure::new(cause, message));
-    match (workflow, suspended) {
-        (_, SuspendedExecution::Recorded) => InterruptedActivity::StillDue,
-        (LoadedWorkflow::Graph(graph), SuspendedExecution::Walk(walk))
-            if cause == FailureCause::Interrupted =>
+    match suspended {
+        SuspendedExecution::Recorded => InterruptedActivity::StillDue,
+        SuspendedExecution::Walk(walk)
+            if cause == FailureCause::Interrupted && walk.is_worth_keeping() =>
         {
-            let kept = interrupted_walk(graph, *walk);
-            kept.map_or_else(failure, |advance| InterruptedActivity::Advanced(Box::new(advance)))
+            InterruptedActivity::Advanced(Box::new(
+                walk.finish(AdvanceNext::Action(NextAction::Walk)),
+            ))
         }
-        (_, SuspendedExecution::Entered | SuspendedExecution::Walk(_)) => failure(),
+        SuspendedExecution::Entered | SuspendedExecution::Walk(_) => failure(),
     }
 }
 
@@ -472,7 +468,7 @@ fn judge_script(reply: &TurnReply, environment: &ResumeEnvironment<'_>) -> Resum
 /// Resumes a graph: from a position to the next operation, turn or record. The turn that one of its nodes asks for is
 /// prepared like any other.
 fn resume_graph(
-    graph: &Graph,
+    graph: &Rc<Graph>,
     suspended: SuspendedExecution,
     input: ResumeInput,
     environment: &ResumeEnvironment<'_>,
@@ -489,9 +485,9 @@ fn resume_graph(
         ResumeInput::TaskDone(result) => Some(result),
     };
     let interpreter = match (suspended, environment.agent.graph()) {
-        (SuspendedExecution::Walk(walk), _) => GraphInterpreter::continue_with(graph, *walk),
-        (SuspendedExecution::Entered | SuspendedExecution::Recorded, Some(own)) => {
-            recorded_walk(graph, own, environment)
+        (SuspendedExecution::Walk(walk), _) => *walk,
+        (SuspendedExecution::Entered | SuspendedExecution::Recorded, Some(execution)) => {
+            recorded_walk(graph, execution, environment)
         }
         (SuspendedExecution::Entered | SuspendedExecution::Recorded, None) => {
             let around = graph_environment(environment, GraphVariables::Due);
@@ -501,8 +497,8 @@ fn resume_graph(
     let kept = result.clone().filter(|_| interpreter.keeps_result());
     let outcome = walk(interpreter, result, environment.now);
     match (kept, environment.agent.graph()) {
-        (Some(kept), Some(own)) if has_failed(&outcome) => {
-            let again = recorded_walk(graph, own, environment).stopping_after_result();
+        (Some(kept), Some(execution)) if has_failed(&outcome) => {
+            let again = recorded_walk(graph, execution, environment).stopping_after_result();
             record_of_result(again, kept, environment.now).unwrap_or(outcome)
         }
         (Some(_) | None, _) => outcome,
@@ -510,13 +506,13 @@ fn resume_graph(
 }
 
 /// Returns the walk that begins at the agent's recorded position.
-fn recorded_walk<'graph>(
-    graph: &'graph Graph,
-    own: &GraphExecution,
+fn recorded_walk(
+    graph: &Rc<Graph>,
+    execution: &GraphExecution,
     environment: &ResumeEnvironment<'_>,
-) -> GraphInterpreter<'graph> {
+) -> GraphInterpreter {
     let around = graph_environment(environment, GraphVariables::Taken);
-    GraphInterpreter::resume(graph, around, (*own.state).clone())
+    GraphInterpreter::resume(graph, around, (*execution.state).clone())
 }
 
 /// Returns whether a walk ended in a failure.
@@ -528,7 +524,7 @@ fn has_failed(outcome: &ResumeOutcome) -> bool {
 /// Returns the record of a result alone, before what failed after it. A retry begins there, and does not repeat what
 /// the result is of.
 fn record_of_result(
-    mut interpreter: GraphInterpreter<'_>,
+    mut interpreter: GraphInterpreter,
     result: WaitResult,
     now: Timestamp,
 ) -> Option<ResumeOutcome> {
@@ -542,19 +538,13 @@ fn record_of_result(
     }
 }
 
-/// Returns the advance of a walk whose operation was ended, if there is one to keep.
-fn interrupted_walk(graph: &Graph, walk: SuspendedWalk) -> Option<Advance> {
-    let walk = GraphInterpreter::continue_with(graph, walk);
-    walk.is_worth_keeping().then(|| walk.finish(AdvanceNext::Action(NextAction::Walk)))
-}
-
 /// Executes nodes up to the next operation that can be performed now, or to the next record.
 ///
 /// An operation that changes the world runs only after the record of its intent is durable: the graph records the nodes
 /// before the operation first, and then comes back to it. An operation that only reads is not recorded, unless it
 /// follows a result that must not be lost.
 fn walk(
-    mut interpreter: GraphInterpreter<'_>,
+    mut interpreter: GraphInterpreter,
     result: Option<WaitResult>,
     now: Timestamp,
 ) -> ResumeOutcome {
@@ -593,8 +583,8 @@ fn graph_environment(
     let agent = environment.agent;
     let mut builtins = environment.builtins.clone();
     let settings = &environment.settings.variables;
-    let own = agent.variables.get("input").or_else(|| agent.spec.variables.get("input"));
-    let arguments = own.or_else(|| settings.get("input")).map_or("", String::as_str);
+    let input = agent.variables.get("input").or_else(|| agent.spec.variables.get("input"));
+    let arguments = input.or_else(|| settings.get("input")).map_or("", String::as_str);
     builtins.insert("arguments".to_owned(), arguments.into());
     if let Some(directory) = &environment.working_dir {
         builtins.insert("PWD".to_owned(), directory.as_str().into());

@@ -464,7 +464,7 @@ impl Supervisor {
             ActivityOutcome::Refused(why) => ResumeInput::Refused(why),
             ActivityOutcome::Lost(why) => ResumeInput::Lost(format!("{}: {why}", activity.name())),
             ActivityOutcome::Ended | ActivityOutcome::Stuck(_) => {
-                return self.interrupt_activity(&workflow, suspended, &activity, report, ctx);
+                return self.interrupt_activity(suspended, &activity, report, ctx);
             }
         };
         self.resume(workflow, suspended, input, report, ctx);
@@ -473,7 +473,6 @@ impl Supervisor {
     /// Records the consequence of an activity that was ended because the run was stopped.
     fn interrupt_activity(
         &mut self,
-        workflow: &LoadedWorkflow,
         suspended: SuspendedExecution,
         activity: &Activity,
         report: TurnReport,
@@ -482,7 +481,7 @@ impl Supervisor {
         if !self.run.agents.contains_key(&report.turn.agent) {
             return;
         }
-        match interrupted(workflow, suspended, activity) {
+        match interrupted(suspended, activity) {
             InterruptedActivity::Advanced(advance) => self.record_advance(report, *advance, ctx),
             InterruptedActivity::StillDue => {}
             InterruptedActivity::Failed(failure) => self.fail_advance(report, failure, ctx),

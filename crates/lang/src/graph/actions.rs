@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::checked_graph::{ActionKind, GraphAction, LogEntryKind, OperationTemplate};
-use super::conditions::work;
+use super::conditions::{work, work_with};
 use super::packs;
 use super::reader::{GivenParameters, GraphReader};
 use super::vocabulary::TypeRole;
@@ -197,15 +197,7 @@ impl GraphReader<'_> {
         let content = format!("${{{}.content}}", self.origin_path(given)?);
         let dest = given.node("dest")?.json();
         let parameters = ValueTemplate::parse(&json!({ "content": content, "dest": dest })).ok()?;
-        let (kind, subject) = (given.kind.to_owned(), given.subject());
-        Some(OperationTemplate {
-            kind,
-            own: None,
-            parameters,
-            at: given.at,
-            subject,
-            path: given.path(),
-        })
+        Some(work_with(given, given.kind, parameters))
     }
 
     /// Checks that a command says in one way only what makes it repeatable.
@@ -215,9 +207,9 @@ impl GraphReader<'_> {
             "unless" => given.node(name).is_some(),
             name => given.written_boolean(name) == Some(true),
         };
-        let said: Vec<&str> =
+        let written: Vec<&str> =
             ["unless", "idempotent", "once"].iter().filter(says).copied().collect();
-        let [first, second, ..] = said[..] else { return Some(()) };
+        let [first, second, ..] = written[..] else { return Some(()) };
         let at = given.node(second).map_or(given.at, |node| node.at);
         let message = format!(
             "`{}` has `{first}` and `{second}`; keep the key that says what a repetition means",

@@ -230,15 +230,23 @@ pub(super) fn work(
     kind: &str,
     left_out: &[&str],
 ) -> Option<OperationTemplate> {
-    let parameters = given.all_but(left_out)?;
-    Some(OperationTemplate {
+    Some(work_with(given, kind, given.all_but(left_out)?))
+}
+
+/// Returns the operation of a type with these parameters.
+pub(super) fn work_with(
+    given: &GivenParameters<'_>,
+    kind: &str,
+    parameters: ValueTemplate,
+) -> OperationTemplate {
+    OperationTemplate {
         kind: kind.to_owned(),
         own: given.own,
         parameters,
         at: given.at,
         subject: given.subject(),
         path: given.path(),
-    })
+    }
 }
 
 fn count(

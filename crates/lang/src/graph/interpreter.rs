@@ -7,6 +7,7 @@
 //! An advance is also cut after [`MAX_NODES_PER_ADVANCE`] nodes, or when its [`AdvanceFuel`] is used up, even in the
 //! middle of a node. A graph that loops thus leaves time for others, and its progress becomes durable.
 
+use std::rc::Rc;
 use std::sync::Arc;
 
 use raymond_model::advance::{Advance, AdvanceNext, AdvanceOutput};
@@ -23,11 +24,10 @@ use serde_json::{Map, Value, json};
 pub(super) use self::results::ActionOutcome;
 use super::checked_graph::{Graph, GraphAction, GraphNode, GraphNodeName};
 use crate::advance_fuel::AdvanceFuel;
-use crate::expression;
-use crate::expression::{Error, Fuel, ValueTemplate};
+use crate::expression::{Expression, Fuel, ValueTemplate};
 pub(super) use crate::graph::interpreter::actions::number;
 use crate::graph::interpreter::nodes::ConditionOutcome;
-use crate::graph::interpreter::results::ROOTS;
+use crate::graph::interpreter::results::{GraphScope, ROOTS, shown};
 
 mod actions;
 mod log;
@@ -68,8 +68,8 @@ pub struct GraphEnvironment {
 
 /// A walk over a graph.
 #[derive(Debug)]
-pub struct GraphInterpreter<'graph> {
-    graph: &'graph Graph,
+pub struct GraphInterpreter {
+    graph: Rc<Graph>,
     around: GraphEnvironment,
     state: GraphState,
     entered: Option<Box<GraphEntry>>,
@@ -99,9 +99,9 @@ enum ActionProgress {
     Over(Result<(), String>),
 }
 
-impl<'graph> GraphInterpreter<'graph> {
+impl GraphInterpreter {
     /// Begins an advance at the beginning of a graph.
-    pub fn begin(graph: &'graph Graph, mut around: GraphEnvironment) -> Self {
+    pub fn begin(graph: &Rc<Graph>, mut around: GraphEnvironment) -> Self {
         let mut fields = graph.initial.clone();
         let callers = std::mem::take(&mut around.variables);
         for (name, text) in callers.iter().filter(|(name, _)| !ROOTS.contains(&name.as_str())) {
@@ -138,26 +138,15 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     /// Begins an advance at an agent's saved state.
-    pub fn resume(graph: &'graph Graph, around: GraphEnvironment, state: GraphState) -> Self {
-        let names = names(graph, &state);
-        Self::with_names(graph, around, state, names)
-    }
-
-    fn with_names(
-        graph: &'graph Graph,
-        around: GraphEnvironment,
-        state: GraphState,
-        names: Map<String, Value>,
-    ) -> Self {
-        let migrated = (*graph.hash != *state.program).then(|| graph.hash.as_str().into());
+    pub fn resume(graph: &Rc<Graph>, around: GraphEnvironment, state: GraphState) -> Self {
         Self {
-            graph,
+            graph: Rc::clone(graph),
             around,
             entered: None,
             gate: false,
             began: state.cursor.clone(),
-            names,
-            migrated,
+            names: names(graph, &state),
+            migrated: (*graph.hash != *state.program).then(|| graph.hash.as_str().into()),
             visits: Vec::new(),
             changes: Vec::new(),
             shown: Vec::new(),
@@ -238,7 +227,7 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     fn walk(&mut self) -> Result<GraphYield, String> {
-        let graph = self.graph;
+        let graph = Rc::clone(&self.graph);
         if self.gate {
             match self.first_false(&graph.entry)? {
                 ConditionOutcome::Needs(operation) => return Ok(GraphYield::Operation(operation)),
@@ -283,28 +272,42 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     pub(super) fn fill(&mut self, template: &ValueTemplate) -> Result<Value, String> {
-        let mut fuel = Fuel::default();
-        let before = fuel.steps;
-        let filled = template.fill(&self.scope(), &mut fuel);
-        self.fuel.spend(before - fuel.steps);
-        filled.map_err(|error: Error| error.to_string())
+        self.metered(|scope, fuel| template.fill(scope, fuel)).map_err(|error| error.to_string())
     }
 
     /// Fills a template to text. A value that is not a text is written as JSON.
     pub(super) fn text(&mut self, template: &ValueTemplate) -> Result<String, String> {
-        Ok(match self.fill(template)? {
+        self.fill(template).map(|value| match value {
             Value::String(text) => text,
-            other => expression::text(&other).into_owned(),
+            other => shown(&other),
         })
+    }
+
+    pub(super) fn optional_text(
+        &mut self,
+        template: Option<&ValueTemplate>,
+    ) -> Result<Option<String>, String> {
+        template.map(|template| self.text(template)).transpose()
     }
 
     /// Fills a template as far as there are values.
     fn fill_known(&mut self, template: &ValueTemplate) -> Value {
+        self.metered(|scope, fuel| template.fill_known(scope, fuel))
+    }
+
+    /// Evaluates an expression.
+    pub(super) fn evaluate(&mut self, expression: &Expression) -> Result<Value, String> {
+        let value = self.metered(|scope, fuel| expression.evaluate(scope, fuel));
+        value.map_err(|error| error.to_string())
+    }
+
+    /// Computes in the scope of the current node, and spends the steps that this takes.
+    fn metered<T>(&mut self, compute: impl FnOnce(&GraphScope<'_>, &mut Fuel) -> T) -> T {
         let mut fuel = Fuel::default();
         let before = fuel.steps;
-        let filled = template.fill_known(&self.scope(), &mut fuel);
+        let computed = compute(&self.scope(), &mut fuel);
         self.fuel.spend(before - fuel.steps);
-        filled
+        computed
     }
 }
 
@@ -323,7 +326,7 @@ fn given(begins: Option<&Value>, text: &str) -> Value {
 //
 // A retry begins at the last record before the failure. So such a result is recorded before anything after it fails.
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Has the advance cut as soon as its result is taken.
     pub fn stopping_after_result(self) -> Self {
         Self { stops_after_result: true, ..self }
@@ -341,79 +344,17 @@ impl GraphInterpreter<'_> {
                 || self.visits.len() >= MAX_NODES_PER_ADVANCE
                 || self.fuel.is_used_up())
     }
-}
 
-/// A walk that has stopped at an operation, apart from its graph until the result is there.
-#[derive(Debug)]
-pub struct SuspendedWalk {
-    around: GraphEnvironment,
-    names: Map<String, Value>,
-    state: GraphState,
-    entered: Option<Box<GraphEntry>>,
-    gate: bool,
-    began: NodeCursor,
-    visits: Vec<NodeExecution>,
-    changes: Vec<GraphStateChange>,
-    shown: Vec<String>,
-    answers: Vec<OperationResult>,
-    fuel: AdvanceFuel,
-    /// The operation that is performed changes the world.
-    changes_world: bool,
-}
-
-impl<'graph> GraphInterpreter<'graph> {
-    /// Takes the walk apart from its graph while an operation is performed for it.
-    pub fn suspend(self, operation: &Operation) -> SuspendedWalk {
-        SuspendedWalk {
-            around: self.around,
-            names: self.names,
-            state: self.state,
-            entered: self.entered,
-            gate: self.gate,
-            began: self.began,
-            visits: self.visits,
-            changes: self.changes,
-            shown: self.shown,
-            answers: self.answers,
-            fuel: self.fuel,
-            changes_world: operation.class() != RecoveryClass::Read,
-        }
-    }
-
-    /// Continues a suspended walk over the same graph.
-    pub fn continue_with(graph: &'graph Graph, walk: SuspendedWalk) -> Self {
-        let SuspendedWalk {
-            around,
-            names,
-            state,
-            entered,
-            gate,
-            began,
-            visits,
-            changes,
-            shown,
-            answers,
-            fuel,
-            changes_world,
-        } = walk;
-        Self {
-            entered,
-            gate,
-            began,
-            visits,
-            changes,
-            shown,
-            answers,
-            fuel,
-            keeps_result: changes_world,
-            ..Self::with_names(graph, around, state, names)
-        }
+    /// Sets the walk aside while an operation is performed for it.
+    pub fn suspend(self, operation: &Operation) -> Self {
+        let keeps_result = operation.class() != RecoveryClass::Read;
+        Self { keeps_result, stops_after_result: false, ..self }
     }
 }
 
 // Leaves a node for another node, or for an ending.
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Moves to another node. The error of this one is stored in `computed.last_error` for the nodes after it.
     fn leave(
         &mut self,
@@ -513,7 +454,7 @@ fn names(graph: &Graph, state: &GraphState) -> Map<String, Value> {
     names
 }
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Adds a checkpoint to the names, if the graph reads them.
     fn note_checkpoint(&mut self, change: &GraphStateChange) {
         let GraphStateChange::Checkpoint(name) = change else { return };

@@ -197,7 +197,7 @@ pub struct PackAct {
 
 /// Performs a consequence of a pack.
 pub(in crate::graph) type PackPerform =
-    fn(&mut GraphInterpreter<'_>, &PackAct) -> Result<ActionOutcome, String>;
+    fn(&mut GraphInterpreter, &PackAct) -> Result<ActionOutcome, String>;
 
 /// A further agent.
 #[derive(Debug, Clone)]

@@ -11,13 +11,13 @@ use raymond_model::operation::Operation;
 use serde_json::{Map, Number, Value};
 
 use crate::expression::{ValueTemplate, as_text, truth};
-use crate::graph::checked_graph::{ActionKind, OperationTemplate};
-use crate::graph::interpreter::results::{ActionOutcome, as_data, hash, is_page};
+use crate::graph::checked_graph::{ActionKind, AgentSpawn, OperationTemplate, ReferenceNode};
+use crate::graph::interpreter::results::{ActionOutcome, as_data, hash, is_page, needs_turn};
 use crate::graph::interpreter::{ActionProgress, GraphAction, GraphInterpreter, GraphYield, log};
 use crate::graph::vocabulary::parameter_kind;
 
-impl<'graph> GraphInterpreter<'graph> {
-    pub(super) fn actions(&mut self, root: &'graph [GraphAction]) -> ActionProgress {
+impl GraphInterpreter {
+    pub(super) fn actions(&mut self, root: &[GraphAction]) -> ActionProgress {
         if self.state.cursor.levels.is_empty() {
             self.state.cursor.levels.push(LoopFrame::default());
         }
@@ -49,12 +49,14 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     /// Returns the current list: the node's own, or that of a loop in it.
-    fn inner(&self, root: &'graph [GraphAction]) -> &'graph [GraphAction] {
+    fn inner<'actions>(&self, root: &'actions [GraphAction]) -> &'actions [GraphAction] {
         let levels = &self.state.cursor.levels;
         let outer = &levels[..levels.len().saturating_sub(1)];
-        outer.iter().fold(root, |list, level| match list.get(level.action).map(|one| &one.act) {
-            Some(ActionKind::ForEach { actions, .. }) => actions,
-            _ => &[],
+        outer.iter().fold(root, |list, level| {
+            match list.get(level.action).map(|action| &action.act) {
+                Some(ActionKind::ForEach { actions, .. }) => actions,
+                _ => &[],
+            }
         })
     }
 
@@ -78,7 +80,7 @@ impl<'graph> GraphInterpreter<'graph> {
         true
     }
 
-    fn act(&mut self, action: &'graph GraphAction) -> Result<ActionOutcome, String> {
+    fn act(&mut self, action: &GraphAction) -> Result<ActionOutcome, String> {
         let change = match &action.act {
             ActionKind::SetFlag { flag, value } => {
                 let value = is_true(&self.fill(value)?);
@@ -111,7 +113,7 @@ impl<'graph> GraphInterpreter<'graph> {
                 return self.roll_back(name).map(|()| ActionOutcome::Done);
             }
             ActionKind::SetTimestamp { store, format } => {
-                let format = format.as_ref().map(|format| self.text(format)).transpose()?;
+                let format = self.optional_text(format.as_ref())?;
                 let time = log::formatted(&self.now.to_string(), format.as_deref());
                 GraphStateChange::Set(self.store_path(store)?, time.into())
             }
@@ -154,7 +156,7 @@ impl<'graph> GraphInterpreter<'graph> {
                 }));
             }
             ActionKind::Reference { reference, store } => {
-                return self.turn(store.as_ref(), |this| this.task_of(reference));
+                return self.turn(reference, store.as_ref());
             }
             ActionKind::Spawn(spawn) => return self.spawned(spawn),
             ActionKind::SpawnParallel(agents) => return self.parallel_action(agents),
@@ -186,7 +188,7 @@ impl<'graph> GraphInterpreter<'graph> {
     }
 
     /// Takes the awaited result, if it has come.
-    pub(in crate::graph) fn take_heard(&mut self) -> Option<Result<Value, String>> {
+    pub(in crate::graph) fn take_result(&mut self) -> Option<Result<Value, String>> {
         self.wait_result.take().map(|wait_result| match wait_result {
             WaitResult::Done(value) => Ok(value),
             WaitResult::Failed(why) => Err(why),
@@ -203,7 +205,7 @@ impl<'graph> GraphInterpreter<'graph> {
         if let (Some(page), Some(prompt)) = (self.state.cursor.partial.clone(), prompt) {
             return self.digested(page, prompt, store);
         }
-        let Some(came) = self.take_heard() else {
+        let Some(came) = self.take_result() else {
             return Ok(ActionOutcome::Needs(GraphYield::Operation(self.operation(work)?)));
         };
         let value = came?;
@@ -223,9 +225,8 @@ impl<'graph> GraphInterpreter<'graph> {
         prompt: &ValueTemplate,
         store: Option<&ValueTemplate>,
     ) -> Result<ActionOutcome, String> {
-        let Some(came) = self.take_heard() else {
-            let task = self.task_about(&page, prompt)?;
-            return Ok(ActionOutcome::Needs(GraphYield::action(NextAction::Task(Box::new(task)))));
+        let Some(came) = self.take_result() else {
+            return Ok(needs_turn(self.task_about(&page, prompt)?));
         };
         page["content"] = came?;
         self.stored(store, page)
@@ -247,37 +248,31 @@ impl<'graph> GraphInterpreter<'graph> {
     /// Merges the result of a Claude turn into `computed`, or stores it.
     fn turn(
         &mut self,
+        reference: &ReferenceNode,
         store: Option<&ValueTemplate>,
-        task: impl FnOnce(&mut Self) -> Result<raymond_model::graph_execution::PromptTask, String>,
     ) -> Result<ActionOutcome, String> {
-        let Some(came) = self.take_heard() else {
-            let task = NextAction::Task(Box::new(task(self)?));
-            return Ok(ActionOutcome::Needs(GraphYield::action(task)));
+        let Some(came) = self.take_result() else {
+            return Ok(needs_turn(self.task_of(reference)?));
         };
         let outputs = came?;
-        match store {
-            Some(store) => {
-                let path = self.store_path(store)?;
-                self.change(GraphStateChange::Set(path, outputs))?;
-            }
-            None => self.merge_outputs(outputs)?,
+        if store.is_some() {
+            return self.stored(store, outputs);
         }
+        self.merge_outputs(outputs)?;
         Ok(ActionOutcome::Done)
     }
 
-    fn spawned(
-        &mut self,
-        spawn: &super::super::checked_graph::AgentSpawn,
-    ) -> Result<ActionOutcome, String> {
-        let Some(came) = self.take_heard() else {
-            return Ok(ActionOutcome::Needs(GraphYield::Record(self.spawn_agent(spawn, None)?)));
-        };
-        let value = as_data(came?);
-        if let Some(store) = &spawn.store {
-            let path = self.store_path(store)?;
-            self.change(GraphStateChange::Set(path, value))?;
+    fn spawned(&mut self, spawn: &AgentSpawn) -> Result<ActionOutcome, String> {
+        if let Some(came) = self.take_result() {
+            return self.stored(spawn.store.as_ref(), as_data(came?));
         }
-        Ok(ActionOutcome::Done)
+        let spec = Box::new(self.agent_of(&spawn.task, None)?);
+        let background = match &spawn.background {
+            Some(background) => self.boolean("run_in_background", background)?,
+            None => false,
+        };
+        let agent = NextAction::Agent { spec, background, joined: false };
+        Ok(ActionOutcome::Needs(GraphYield::action(agent)))
     }
 
     /// Sets the outputs of a turn as fields of `computed`.
@@ -300,7 +295,7 @@ impl<'graph> GraphInterpreter<'graph> {
 /// The parameters of a command that say what a repetition of it means.
 const REPETITION: [&str; 3] = ["unless", "idempotent", "once"];
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Returns the operation with its parameters filled in.
     pub(super) fn operation(&mut self, work: &OperationTemplate) -> Result<Operation, String> {
         let Value::Object(mut parameters) = self.fill(&work.parameters)? else {
@@ -321,7 +316,7 @@ impl GraphInterpreter<'_> {
             let kind = parameter_kind(&work.kind, name).unwrap_or(ParameterKind::Text);
             convert(name, value, kind)?;
         }
-        said_once(&parameters)?;
+        check_repetition(&parameters)?;
         parameters.insert("type".to_owned(), work.kind.as_str().into());
         serde_json::from_value(Value::Object(parameters))
             .map_err(|_| "its parameters do not fit together".to_owned())
@@ -336,13 +331,13 @@ impl GraphInterpreter<'_> {
 }
 
 /// Checks that a command says in one way only what makes it repeatable.
-fn said_once(parameters: &Map<String, Value>) -> Result<(), String> {
+fn check_repetition(parameters: &Map<String, Value>) -> Result<(), String> {
     let says = |name: &&&str| match parameters.get(**name) {
         None | Some(Value::Bool(false)) => false,
         Some(_) => true,
     };
-    let said: Vec<&str> = REPETITION.iter().filter(says).copied().collect();
-    match said[..] {
+    let given: Vec<&str> = REPETITION.iter().filter(says).copied().collect();
+    match given[..] {
         [first, second, ..] => Err(format!(
             "WF403 it has `{first}` and `{second}`; keep the key that says what a repetition means"
         )),
@@ -354,8 +349,8 @@ fn said_once(parameters: &Map<String, Value>) -> Result<(), String> {
 fn convert(name: &str, value: &mut Value, kind: ParameterKind) -> Result<(), String> {
     let takes = match kind {
         ParameterKind::Text | ParameterKind::Filled | ParameterKind::Path => {
-            if let Some(said) = as_text(value) {
-                *value = said.into();
+            if let Some(text) = as_text(value) {
+                *value = text.into();
                 return Ok(());
             }
             let is_word = !value.is_array() && !value.is_object();

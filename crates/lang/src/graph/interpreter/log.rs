@@ -18,7 +18,7 @@ use raymond_model::time::Timestamp;
 /// The key below `computed` of the keys of the log's place, if `init_log` has a `store_as`.
 const STORED_AT: &str = "log_stored_at";
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Returns the name of the first set that has a keyword in a text, in any case; null if none has.
     pub(super) fn matching_set(
         &mut self,
@@ -97,8 +97,8 @@ impl GraphInterpreter<'_> {
         };
         metadata.extend(given);
         for name in ["workflow_name", "workflow_version"] {
-            let own = || self.names.get(name).cloned().unwrap_or_default();
-            metadata.entry(name).or_insert_with(own);
+            let of_graph = || self.names.get(name).cloned().unwrap_or_default();
+            metadata.entry(name).or_insert_with(of_graph);
         }
         json!({
             "metadata": metadata,
@@ -170,8 +170,8 @@ impl GraphInterpreter<'_> {
         let begun = self.written(&self.log_keys(&["execution", "start_time"]));
         let begun = begun.and_then(Value::as_str).unwrap_or_default();
         let name = self.names.get("workflow_name").and_then(Value::as_str).unwrap_or("log");
-        let own = || format!("{name}-{}.{end}", formatted(begun, Some("YYYY-MM-DD-HHmmss")));
-        let file = text("filename").unwrap_or_else(own);
+        let of_graph = || format!("{name}-{}.{end}", formatted(begun, Some("YYYY-MM-DD-HHmmss")));
+        let file = text("filename").unwrap_or_else(of_graph);
         Ok((format!("{}/{file}", location.trim_end_matches('/')), format))
     }
 }

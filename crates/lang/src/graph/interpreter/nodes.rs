@@ -9,19 +9,16 @@ use serde_json::{Value, json};
 
 use super::actions::number;
 use super::{ActionProgress, GraphInterpreter, GraphYield};
-use crate::expression::{Expression, Fuel, ValueTemplate, as_text, same, truth};
+use crate::expression::{ValueTemplate, as_text, same, truth};
 use crate::graph::checked_graph::{
     ConditionTest, GraphCondition, GraphNode, GraphNodeName, NumberComparison, ReferenceNode,
     UserPrompt, UserPromptResponse,
 };
 use crate::graph::prompts::SELECTED;
 
-impl<'graph> GraphInterpreter<'graph> {
+impl GraphInterpreter {
     /// Executes a node; returns its need if it does not finish.
-    pub(super) fn execute(
-        &mut self,
-        node: &'graph GraphNode,
-    ) -> Result<Option<GraphYield>, String> {
+    pub(super) fn execute(&mut self, node: &GraphNode) -> Result<Option<GraphYield>, String> {
         match node {
             GraphNode::Action { actions, on_success, on_failure } => {
                 Ok(match self.actions(actions) {
@@ -77,7 +74,7 @@ impl<'graph> GraphInterpreter<'graph> {
         })
     }
 
-    fn user_prompt(&mut self, prompt: &'graph UserPrompt) -> Result<Option<GraphYield>, String> {
+    fn user_prompt(&mut self, prompt: &UserPrompt) -> Result<Option<GraphYield>, String> {
         if self.state.cursor.answer.is_none() {
             let Some(WaitResult::Answered(answer)) = self.wait_result.take() else {
                 return self.question(prompt).map(Some);
@@ -108,10 +105,7 @@ impl<'graph> GraphInterpreter<'graph> {
         match self.actions(consequence) {
             ActionProgress::Needs(need) => Ok(Some(need)),
             ActionProgress::Over(Ok(())) => Ok(self.leave(&answer, None, next)),
-            ActionProgress::Over(Err(why)) => match on_failure {
-                Some(target) => Ok(self.leave("failure", Some(why), target)),
-                None => Err(why),
-            },
+            ActionProgress::Over(Err(why)) => self.fail(why, on_failure.as_ref()),
         }
     }
 
@@ -130,26 +124,23 @@ impl<'graph> GraphInterpreter<'graph> {
         next: &GraphNodeName,
         on_failure: Option<&GraphNodeName>,
     ) -> Result<Option<GraphYield>, String> {
-        let came = match self.wait_result.take() {
-            None => {
-                return match self.task_of(reference) {
-                    Ok(task) => Ok(Some(GraphYield::action(NextAction::Task(Box::new(task))))),
-                    Err(why) => self.failed_reference(why, on_failure),
-                };
-            }
-            Some(WaitResult::Done(outputs)) => self.merge_outputs(outputs),
-            Some(WaitResult::Failed(why)) => Err(why),
-            Some(WaitResult::Answered(_)) => {
-                Err("an answer came where none was asked for".to_owned())
-            }
+        let outputs = match self.take_result() {
+            None => match self.task_of(reference) {
+                Ok(task) => {
+                    return Ok(Some(GraphYield::action(NextAction::Task(Box::new(task)))));
+                }
+                Err(why) => Err(why),
+            },
+            Some(came) => came.and_then(|outputs| self.merge_outputs(outputs)),
         };
-        match came {
+        match outputs {
             Ok(()) => Ok(self.leave("success", None, next)),
-            Err(why) => self.failed_reference(why, on_failure),
+            Err(why) => self.fail(why, on_failure),
         }
     }
 
-    fn failed_reference(
+    /// Leaves a failed node; without a target for that, the agent fails.
+    fn fail(
         &mut self,
         why: String,
         on_failure: Option<&GraphNodeName>,
@@ -184,7 +175,7 @@ impl From<String> for ConditionError {
     }
 }
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Checks that all hold; the outcome has the message of the first that does not.
     pub(super) fn first_false(
         &mut self,
@@ -228,11 +219,10 @@ impl GraphInterpreter<'_> {
 
     /// Returns the message for a condition that does not hold.
     fn message(&mut self, condition: &GraphCondition) -> String {
-        let said = condition.error_message.as_ref().map(|message| self.text(message));
-        match said {
-            Some(Ok(message)) => message,
-            Some(Err(why)) => format!("{} does not hold ({why})", condition.kind),
-            None => format!("{} does not hold", condition.kind),
+        match self.optional_text(condition.error_message.as_ref()) {
+            Ok(Some(message)) => message,
+            Err(why) => format!("{} does not hold ({why})", condition.kind),
+            Ok(None) => format!("{} does not hold", condition.kind),
         }
     }
 
@@ -275,16 +265,9 @@ impl GraphInterpreter<'_> {
                     Some(_) => true,
                 }
             }
-            ConditionTest::All(conditions) => {
-                for condition in conditions {
-                    if !self.holds(condition, asked)? {
-                        return Ok(false);
-                    }
-                }
-                true
-            }
-            ConditionTest::Any(conditions) => self.any(conditions, asked)?,
-            ConditionTest::None(conditions) => !self.any(conditions, asked)?,
+            ConditionTest::All(conditions) => !self.any(conditions, false, asked)?,
+            ConditionTest::Any(conditions) => self.any(conditions, true, asked)?,
+            ConditionTest::None(conditions) => !self.any(conditions, true, asked)?,
             ConditionTest::Expression(expression) => truth(&self.evaluate(expression)?),
             ConditionTest::World(work) => {
                 if self.answers.len() == *asked {
@@ -302,26 +285,19 @@ impl GraphInterpreter<'_> {
         })
     }
 
+    /// Returns whether the outcome of one of the conditions is `wanted`.
     fn any(
         &mut self,
         conditions: &[GraphCondition],
+        wanted: bool,
         asked: &mut usize,
     ) -> Result<bool, ConditionError> {
         for condition in conditions {
-            if self.holds(condition, asked)? {
+            if self.holds(condition, asked)? == wanted {
                 return Ok(true);
             }
         }
         Ok(false)
-    }
-
-    /// Evaluates an expression and counts its steps.
-    pub(super) fn evaluate(&mut self, expression: &Expression) -> Result<Value, String> {
-        let mut fuel = Fuel::default();
-        let before = fuel.steps;
-        let value = expression.evaluate(&self.scope(), &mut fuel);
-        self.fuel.spend(before - fuel.steps);
-        value.map_err(|error| error.to_string())
     }
 
     /// Returns the value of the field at a filled path; a missing one is null.
@@ -346,8 +322,8 @@ impl GraphInterpreter<'_> {
 /// Returns whether a path may lead nowhere: that of a flag that was never set, or of a part of an answer, which is
 /// either a text or a selection.
 fn may_be_missing(path: &ValuePath) -> bool {
-    let own = path.without("state");
-    let segments = own.as_ref().unwrap_or(path).segments();
+    let in_state = path.without("state");
+    let segments = in_state.as_ref().unwrap_or(path).segments();
     let is =
         |segment: &PathSegment, name: &str| matches!(segment, PathSegment::Key(key) if key == name);
     match segments {

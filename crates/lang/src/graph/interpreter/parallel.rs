@@ -1,6 +1,7 @@
 //! Starts agents that work at the same time and takes in their results, makes requests to others, and ends a graph.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use raymond_model::advance::AdvanceNext;
@@ -15,12 +16,12 @@ use raymond_model::question::{OTHER, Question, QuestionOption};
 use raymond_model::transition::Variables;
 use serde_json::{Map, Value, json};
 
-use super::results::{ActionOutcome, as_data};
+use super::results::{ActionOutcome, as_data, shown};
 use super::{GraphInterpreter, GraphYield};
 use crate::expression::{ValueTemplate, text};
 use crate::graph::begun_states::FIRST_STATE;
 use crate::graph::checked_graph::{
-    AgentSpawn, GraphEnding, GraphNodeName, NodeTurn, ParallelAgents, ParallelNode, ReferenceNode,
+    GraphEnding, GraphNodeName, NodeTurn, ParallelAgents, ParallelNode, ReferenceNode,
     ReferenceText, SpawnTask, UserPrompt,
 };
 use crate::graph::companions::section;
@@ -40,19 +41,16 @@ const MAX_NAMED: usize = 8;
 /// The progress of agents that work at the same time.
 enum ParallelProgress {
     Needs(GraphYield),
-    /// The results in the order of the agents; null without one. The reasons of those that are missing follow.
-    Joined(Vec<Value>, Vec<String>),
+    Joined(Vec<AgentOutcome>),
 }
 
-impl GraphInterpreter<'_> {
+/// The result of an agent, or the reason why it has none.
+type AgentOutcome = Result<Value, String>;
+
+impl GraphInterpreter {
     /// Executes a `parallel` node.
     pub(super) fn parallel_node(&mut self, node: &ParallelNode) -> Option<GraphYield> {
-        let outcome = self.parallel_branches(node);
-        self.state.cursor.partial = None.or_else(|| match &outcome {
-            Ok(Some(_)) => self.state.cursor.partial.take(),
-            Ok(None) | Err(_) => None,
-        });
-        match outcome {
+        match self.parallel_branches(node) {
             Ok(Some(need)) => Some(need),
             Ok(None) => self.leave("success", None, &node.on_success),
             Err(why) => self.leave("failure", Some(why), &node.on_failure),
@@ -61,21 +59,19 @@ impl GraphInterpreter<'_> {
 
     fn parallel_branches(&mut self, node: &ParallelNode) -> Result<Option<GraphYield>, String> {
         let branches = &node.branches;
-        let start = |this: &mut Self, at: usize| {
-            this.branch_spawn(&branches[at].task, Some(&branches[at].name))
+        let spec = |this: &mut Self, at: usize| {
+            this.agent_of(&branches[at].task, Some(&branches[at].name))
         };
-        let (results, missing) = match self.in_parallel(branches.len(), &node.join, start)? {
+        let outcomes = match self.in_parallel(branches.len(), &node.join, spec)? {
             ParallelProgress::Needs(need) => return Ok(Some(need)),
-            ParallelProgress::Joined(results, missing) => (results, missing),
+            ParallelProgress::Joined(outcomes) => outcomes,
         };
-        let done = results.iter().filter(|result| !result.is_null()).count();
-        for (branch, result) in branches.iter().zip(results) {
+        let settled = settled(&node.join, &outcomes, |at| branches[at].name.clone());
+        for (branch, outcome) in branches.iter().zip(outcomes) {
             let path = vec!["computed".to_owned(), branch.name.clone()];
-            self.change(GraphStateChange::Set(path, result))?;
+            self.change(GraphStateChange::Set(path, outcome.unwrap_or_default()))?;
         }
-        let name =
-            |at: usize| branches.get(at).map_or("?", |branch| branch.name.as_str()).to_owned();
-        settled(&node.join, branches.len(), done, &missing, name).map(|()| None)
+        settled.map(|()| None)
     }
 
     /// Executes `spawn_agents_parallel`.
@@ -90,49 +86,29 @@ impl GraphInterpreter<'_> {
         let Value::Array(items) = items else {
             return Err("WF403 `foreach` is the path of no list".to_owned());
         };
+        if items.is_empty() {
+            return self.stored(Some(&agents.store), items.into());
+        }
         let items = Arc::new(items);
-        let start = |this: &mut Self, at: usize| {
+        let spec = |this: &mut Self, at: usize| {
             let each = LoopItems { name: agents.name.clone(), items: Arc::clone(&items), at };
             // The prompt sees the item as in a loop.
             this.state.cursor.levels.push(LoopFrame { action: 0, each: Some(each) });
-            let spawn = this.branch_spawn(&agents.task, None);
+            let spec = this.agent_of(&agents.task, None);
             this.state.cursor.levels.pop();
-            spawn
+            spec
         };
-        let (results, missing) = if items.is_empty() {
-            (Vec::new(), Vec::new())
-        } else {
-            match self.in_parallel(items.len(), &agents.join, start)? {
-                ParallelProgress::Needs(need) => return Ok(ActionOutcome::Needs(need)),
-                ParallelProgress::Joined(results, missing) => (results, missing),
-            }
+        let outcomes = match self.in_parallel(items.len(), &agents.join, spec)? {
+            ParallelProgress::Needs(need) => return Ok(ActionOutcome::Needs(need)),
+            ParallelProgress::Joined(outcomes) => outcomes,
         };
-        let done = results.iter().filter(|result| !result.is_null()).count();
-        let count = results.len();
-        let path = self.store_path(&agents.store)?;
-        self.change(GraphStateChange::Set(path, results.into()))?;
-        let name = |at: usize| match items.get(at).and_then(|item| item.get("id")) {
+        let settled = settled(&agents.join, &outcomes, |at| match items[at].get("id") {
             Some(Value::String(id)) => id.clone(),
             _ => format!("item {}", at + 1),
-        };
-        if count > 0 {
-            settled(&agents.join, count, done, &missing, name)?;
-        }
-        Ok(ActionOutcome::Done)
-    }
-
-    fn branch_spawn(
-        &mut self,
-        task: &SpawnTask,
-        branch: Option<&str>,
-    ) -> Result<AdvanceNext, String> {
-        let spawn = AgentSpawn { task: task.clone(), store: None, background: None };
-        Ok(match self.spawn_agent(&spawn, branch)? {
-            AdvanceNext::Action(NextAction::Agent { spec, .. }) => {
-                AdvanceNext::Action(NextAction::Agent { spec, background: false, joined: true })
-            }
-            other => other,
-        })
+        });
+        let results: Value = outcomes.into_iter().map(Result::unwrap_or_default).collect();
+        self.stored(Some(&agents.store), results)?;
+        settled.map(|()| ActionOutcome::Done)
     }
 
     /// Starts the next agent, or waits for all, or takes in their results.
@@ -140,51 +116,48 @@ impl GraphInterpreter<'_> {
         &mut self,
         count: usize,
         join: &Join,
-        mut start: impl FnMut(&mut Self, usize) -> Result<AdvanceNext, String>,
+        mut spec: impl FnMut(&mut Self, usize) -> Result<AgentSpec, String>,
     ) -> Result<ParallelProgress, String> {
         let mut started = match self.state.cursor.partial.take() {
             Some(Value::Array(started)) => started,
             _ => Vec::new(),
         };
-        let came = self.take_heard().transpose()?;
+        let came = self.take_result().transpose()?;
         if started.len() == count
             && let Some(list) = &came
         {
-            let (results, missing) = outcomes(&started, list);
-            return Ok(ParallelProgress::Joined(results, missing));
+            return Ok(ParallelProgress::Joined(outcomes(&started, list)));
         }
         started.extend(came);
         let next = if started.len() < count {
-            start(self, started.len())?
+            let spec = Box::new(spec(self, started.len())?);
+            NextAction::Agent { spec, background: false, joined: true }
         } else {
-            AdvanceNext::Action(NextAction::Join(Box::new(join.clone())))
+            NextAction::Join(Box::new(join.clone()))
         };
         self.state.cursor.partial = Some(started.into());
-        Ok(ParallelProgress::Needs(GraphYield::Record(next)))
+        Ok(ParallelProgress::Needs(GraphYield::action(next)))
     }
 }
 
-/// Returns the results of the agents in their order, and the reasons of those without one.
-fn outcomes(started: &[Value], list: &Value) -> (Vec<Value>, Vec<String>) {
-    let all: Vec<&Value> = list.as_array().into_iter().flatten().collect();
-    let mut missing = Vec::new();
-    let results = started.iter().map(|id| {
-        let found = all.iter().find(|outcome| outcome["id"] == *id);
-        let Some(outcome) = found else {
-            missing.push("its end is unknown".to_owned());
-            return Value::Null;
-        };
+/// Returns the outcomes of the agents in their order.
+fn outcomes(started: &[Value], list: &Value) -> Vec<AgentOutcome> {
+    let ended: HashMap<&str, &Value> = list
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|outcome| Some((outcome["id"].as_str()?, outcome)))
+        .collect();
+    let outcome = |id: &Value| {
+        let found = id.as_str().and_then(|id| ended.get(id));
+        let outcome = found.ok_or("its end is unknown")?;
         if let Some(result) = outcome.get("result") {
-            missing.push(String::new());
-            return of_agent(result.clone());
+            return Ok(of_agent(result.clone()));
         }
         let status = outcome["status"].as_str().unwrap_or("unknown");
-        let why =
-            outcome["error"].as_str().map_or_else(|| format!("it is {status}"), str::to_owned);
-        missing.push(why);
-        Value::Null
-    });
-    (results.collect(), missing)
+        Err(outcome["error"].as_str().map_or_else(|| format!("it is {status}"), str::to_owned))
+    };
+    started.iter().map(outcome).collect()
 }
 
 /// Returns the result of an agent: data if it is JSON or a YAML mapping or list, also in a fence; else its text.
@@ -212,18 +185,20 @@ fn of_agent(result: Value) -> Value {
 /// Returns an error if too few of the agents have a result.
 fn settled(
     join: &Join,
-    count: usize,
-    done: usize,
-    missing: &[String],
+    outcomes: &[AgentOutcome],
     name: impl Fn(usize) -> String,
 ) -> Result<(), String> {
+    let count = outcomes.len();
+    let has_result = |outcome: &&AgentOutcome| outcome.as_ref().is_ok_and(|value| !value.is_null());
+    let done = outcomes.iter().filter(has_result).count();
     let needed = join.needs(u32::try_from(count).unwrap_or(u32::MAX));
     if u32::try_from(done).unwrap_or(u32::MAX) >= needed {
         return Ok(());
     }
-    let failed = missing.iter().enumerate().filter(|(_, why)| !why.is_empty());
-    let named: Vec<String> =
-        failed.take(MAX_NAMED).map(|(at, why)| format!("{}: {why}", name(at))).collect();
+    let failed = outcomes.iter().enumerate().filter_map(|(at, outcome)| {
+        outcome.as_ref().err().map(|why| format!("{}: {why}", name(at)))
+    });
+    let named: Vec<String> = failed.take(MAX_NAMED).collect();
     Err(format!(
         "{done} of {count} agents have a result (join: {}): {}",
         join.need,
@@ -233,7 +208,7 @@ fn settled(
 
 // The requests to others: a turn of Claude Code, a further agent, a question to a person.
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Returns the task that carries out a document or a skill.
     pub(super) fn task_of(&mut self, reference: &ReferenceNode) -> Result<PromptTask, String> {
         let context = self.fill(&reference.context)?;
@@ -255,8 +230,7 @@ impl GraphInterpreter<'_> {
             }
             ReferenceText::Skill { name, arguments } => {
                 let name = self.text(name)?;
-                let arguments =
-                    arguments.as_ref().map(|arguments| self.text(arguments)).transpose()?;
+                let arguments = self.optional_text(arguments.as_ref())?;
                 contract::skill(&name, arguments.as_deref(), &context)
             }
         };
@@ -304,47 +278,34 @@ impl GraphInterpreter<'_> {
         }
     }
 
-    /// Returns the next action that creates a further agent, in a `parallel` node the one of a branch.
-    pub(super) fn spawn_agent(
+    /// Returns a further agent, in a `parallel` node the one of a branch.
+    pub(super) fn agent_of(
         &mut self,
-        spawn: &AgentSpawn,
+        task: &SpawnTask,
         branch: Option<&str>,
-    ) -> Result<AdvanceNext, String> {
-        let spec = match &spawn.task {
+    ) -> Result<AgentSpec, String> {
+        match task {
             SpawnTask::Prompt { kind, prompt } => {
-                let kind = kind.as_ref().map(|kind| self.text(kind)).transpose()?;
+                let kind = self.optional_text(kind.as_ref())?;
                 let prompt = contract::agent(kind.as_deref(), &self.text(prompt)?);
-                let task = self.task(&prompt, OutputFormat::Text, branch);
-                let plain = AgentSpec::plain(self.around.file.clone());
-                AgentSpec {
-                    folder: self.around.folder.clone(),
-                    task: Some(Box::new(task)),
-                    ..plain
-                }
+                let task = Some(Box::new(self.task(&prompt, OutputFormat::Text, branch)));
+                let folder = self.around.folder.clone();
+                Ok(AgentSpec { folder, task, ..AgentSpec::plain(self.around.file.clone()) })
             }
             SpawnTask::State { folder, state, variables } => {
-                let below = folder.as_ref().map(|folder| self.text(folder)).transpose()?;
+                let below = self.optional_text(folder.as_ref())?;
                 let below = below.map(|below| Folder::parse(&below)).transpose();
                 let folder = match (self.around.folder.clone(), below.map_err(words)?) {
                     (Some(here), Some(below)) => Some(here.join(&below)),
                     (here, below) => below.or(here),
                 };
-                let state = state.as_ref().map(|state| self.text(state)).transpose()?;
+                let state = self.optional_text(state.as_ref())?;
                 let state =
                     StateName::parse(state.as_deref().unwrap_or(FIRST_STATE)).map_err(words)?;
                 let variables = texts(&self.fill(variables)?)?;
-                AgentSpec { folder, variables, ..AgentSpec::plain(state) }
+                Ok(AgentSpec { folder, variables, ..AgentSpec::plain(state) })
             }
-        };
-        let background = match &spawn.background {
-            Some(background) => self.boolean("run_in_background", background)?,
-            None => false,
-        };
-        Ok(AdvanceNext::Action(NextAction::Agent {
-            spec: Box::new(spec),
-            background,
-            joined: false,
-        }))
+        }
     }
 
     /// Returns the question of a node.
@@ -354,16 +315,16 @@ impl GraphInterpreter<'_> {
             None => Vec::new(),
         };
         let options = prompt.options.iter().map(|option| {
-            let description = option.description.as_ref().map(|text| self.text(text));
+            let description = self.optional_text(option.description.as_ref())?;
             Ok(QuestionOption {
                 id: option.id.clone(),
                 label: self.text(&option.label)?,
-                description: description.transpose()?.unwrap_or_default(),
+                description: description.unwrap_or_default(),
             })
         });
         let mut options = options.collect::<Result<Vec<_>, String>>()?;
         options.extend(from_state);
-        let header = prompt.header.as_ref().map(|header| self.text(header)).transpose()?;
+        let header = self.optional_text(prompt.header.as_ref())?;
         let question = Question {
             node: self.state.current_node.to_string(),
             text: self.text(&prompt.question)?,
@@ -394,7 +355,7 @@ fn texts(map: &Value) -> Result<Variables, String> {
 // The result is always one JSON object: `ending`, `type`, `message`, and `summary`, `details`, `recovery`
 // if the ending has them.
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     pub(super) fn end(
         &mut self,
         name: &GraphNodeName,
@@ -409,8 +370,7 @@ impl GraphInterpreter<'_> {
             }
         };
         let message = fill(Some(&ending.message))?;
-        let message =
-            message.as_ref().map(|message| text(message).into_owned()).unwrap_or_default();
+        let message = message.as_ref().map(shown).unwrap_or_default();
         let summary = fill(ending.summary.as_ref())?;
         let details = fill(ending.details.as_ref())?;
         let recovery = fill(ending.recovery.as_ref())?;
@@ -425,9 +385,9 @@ impl GraphInterpreter<'_> {
         }
         let skill = delegate.as_ref().and_then(|delegate| delegate.get("skill"));
         lines.extend(skill.map(|skill| format!("Continue with: /{}", name_of(&shown(skill)))));
-        let told = lines.join("\n");
-        if !told.is_empty() {
-            self.shown.push(told.clone());
+        let report = lines.join("\n");
+        if !report.is_empty() {
+            self.shown.push(report.clone());
         }
         let mut given = Map::new();
         given.insert("ending".to_owned(), name.to_string().into());
@@ -443,7 +403,7 @@ impl GraphInterpreter<'_> {
         ] {
             given.extend(value.map(|value| (key.to_owned(), value)));
         }
-        let error = (!ending.success).then_some(told);
+        let error = (!ending.success).then_some(report);
         Ok(AdvanceNext::End { payload: Value::Object(given).to_string(), error })
     }
 
@@ -487,8 +447,4 @@ fn listed(summary: Option<&Value>) -> Vec<String> {
         Some(other) => vec![shown(other)],
         None => Vec::new(),
     }
-}
-
-fn shown(value: &Value) -> String {
-    text(value).into_owned()
 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use raymond_model::event::NextAction;
-use raymond_model::graph_execution::{GraphStateChange, LoopFrame, LoopItems};
+use raymond_model::graph_execution::{LoopFrame, LoopItems, PromptTask};
 use raymond_model::json_mistake::ValuePath;
 use raymond_model::question::{OTHER, QuestionOption};
 use serde_json::{Map, Value};
@@ -23,21 +23,17 @@ pub(in crate::graph) enum ActionOutcome {
     Needs(GraphYield),
 }
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Stores the value that Claude Code gives for a description.
     pub(super) fn prose(
         &mut self,
         task: &ValueTemplate,
         store: &ValueTemplate,
     ) -> Result<ActionOutcome, String> {
-        let Some(came) = self.take_heard() else {
-            let task = self.task_of_prose(task)?;
-            return Ok(ActionOutcome::Needs(GraphYield::action(NextAction::Task(Box::new(task)))));
-        };
-        let value = as_value(came?);
-        let path = self.store_path(store)?;
-        self.change(GraphStateChange::Set(path, value))?;
-        Ok(ActionOutcome::Done)
+        match self.take_result() {
+            Some(came) => self.stored(Some(store), as_value(came?)),
+            None => Ok(needs_turn(self.task_of_prose(task)?)),
+        }
     }
 
     /// Writes the log to its file.
@@ -45,7 +41,7 @@ impl GraphInterpreter<'_> {
         &mut self,
         parameters: &ValueTemplate,
     ) -> Result<ActionOutcome, String> {
-        let Some(came) = self.take_heard() else {
+        let Some(came) = self.take_result() else {
             let write = self.log_file(parameters)?;
             return Ok(ActionOutcome::Needs(GraphYield::Operation(write)));
         };
@@ -60,7 +56,7 @@ impl GraphInterpreter<'_> {
         headers: &ValueTemplate,
         rows: &ValueTemplate,
     ) -> Result<ActionOutcome, String> {
-        let title = title.map(|title| self.text(title)).transpose()?;
+        let title = self.optional_text(title)?;
         let (headers, rows) = (self.fill(headers)?, self.fill(rows)?);
         self.shown.push(table(title.as_deref(), &headers, &rows)?);
         Ok(ActionOutcome::Done)
@@ -73,26 +69,20 @@ impl GraphInterpreter<'_> {
         content: &ValueTemplate,
         json: bool,
     ) -> Result<ActionOutcome, String> {
-        let text = self.displayed(title, content, json)?;
-        self.shown.push(text);
-        Ok(ActionOutcome::Done)
-    }
-
-    /// Returns the text of a value for people.
-    fn displayed(
-        &mut self,
-        title: Option<&ValueTemplate>,
-        content: &ValueTemplate,
-        json: bool,
-    ) -> Result<String, String> {
-        let title = title.map(|title| self.text(title)).transpose()?;
+        let title = self.optional_text(title)?;
         let content = self.fill(content)?;
         let content = match as_text(&content).filter(|_| !json) {
             Some(text) => text.to_owned(),
             None => serde_json::to_string_pretty(&content).unwrap_or_default(),
         };
-        Ok(title.into_iter().chain([content]).collect::<Vec<_>>().join("\n\n"))
+        self.shown.push(title.into_iter().chain([content]).collect::<Vec<_>>().join("\n\n"));
+        Ok(ActionOutcome::Done)
     }
+}
+
+/// Returns the outcome of an action that needs a turn of Claude Code.
+pub(super) fn needs_turn(task: PromptTask) -> ActionOutcome {
+    ActionOutcome::Needs(GraphYield::action(NextAction::Task(Box::new(task))))
 }
 
 /// Returns whether a page was fetched. Claude Code is not asked about a failed fetch.
@@ -120,20 +110,17 @@ fn as_value(value: Value) -> Value {
 /// Returns the checksum of a text, or of a value as JSON. Equal maps have the same checksum: the order of their keys
 /// does not matter.
 pub(super) fn hash(value: &Value) -> String {
-    let text = as_text(value).map_or_else(
-        || {
-            let mut sorted = value.clone();
-            sorted.sort_all_objects();
-            sorted.to_string()
-        },
-        str::to_owned,
-    );
-    checksum(text)
+    if let Some(text) = as_text(value) {
+        return checksum(text);
+    }
+    let mut sorted = value.clone();
+    sorted.sort_all_objects();
+    checksum(sorted.to_string())
 }
 
 // The paths of parameters: where values are read, and where they are written.
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Returns a path with its values filled in.
     pub(super) fn value_path(&mut self, path: &ValueTemplate) -> Result<ValuePath, String> {
         ValuePath::parse(&self.text(path)?).map_err(|error| format!("WF403 {error}"))
@@ -210,7 +197,7 @@ pub(super) struct GraphScope<'state> {
     now: &'state Value,
 }
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     pub(super) fn scope(&self) -> GraphScope<'_> {
         GraphScope {
             fields: &self.state.fields,
@@ -243,13 +230,13 @@ impl NameScope for GraphScope<'_> {
             return self.fields.get(name);
         }
         let mut maps = ROOTS.into_iter().filter_map(|root| self.fields.get(root)?.get(name));
-        let own = maps.next().or_else(|| self.fields.get(name));
+        let field = maps.next().or_else(|| self.fields.get(name));
         let builtin = match name {
             "cwd" => "PWD",
             "ARGUMENTS" => "arguments",
             name => name,
         };
-        own.or_else(|| self.names.get(name)).or_else(|| self.builtins.get(builtin))
+        field.or_else(|| self.names.get(name)).or_else(|| self.builtins.get(builtin))
     }
 
     fn field(&self, name: &str) -> Option<&Value> {
@@ -277,7 +264,7 @@ struct ElementScope<'scope> {
 
 impl NameScope for ElementScope<'_> {
     fn root(&self, name: &str) -> Option<&Value> {
-        if self.names.iter().any(|own| own == name) {
+        if self.names.iter().any(|known| known == name) {
             return Some(self.element);
         }
         let field = self.element.get(name).filter(|_| self.is_open);
@@ -293,7 +280,7 @@ impl NameScope for ElementScope<'_> {
     }
 }
 
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Returns the options and their elements.
     pub(super) fn options_of(
         &mut self,
@@ -338,7 +325,7 @@ impl GraphInterpreter<'_> {
 
     /// Returns the value at a path as it is written, or a text of several lines.
     pub(super) fn elements_at(&self, path: &str) -> Result<Value, String> {
-        let found = raymond_model::json_mistake::ValuePath::parse(path).ok();
+        let found = ValuePath::parse(path).ok();
         match found.and_then(|path| self.at(&path)) {
             Some(found) => Ok(found),
             None if path.contains('\n') => Ok(path.into()),
@@ -354,11 +341,11 @@ impl GraphInterpreter<'_> {
         let id = self.element_text(from, from.id.as_ref(), element)?;
         let label = self.element_text(from, from.label.as_ref(), element)?;
         let description = self.element_text(from, from.description.as_ref(), element)?;
-        let own = |keys: &[&str]| keys.iter().find_map(|key| element.get(key)).map(shown);
+        let field = |keys: &[&str]| keys.iter().find_map(|key| element.get(key)).map(shown);
         let whole = || if element.is_object() { String::new() } else { shown(element) };
-        let id = id.or_else(|| own(&["id", "name"])).unwrap_or_else(whole);
-        let label = label.or_else(|| own(&NAMES)).unwrap_or_else(|| shown(element));
-        let description = description.or_else(|| own(&["description"])).unwrap_or_default();
+        let id = id.or_else(|| field(&["id", "name"])).unwrap_or_else(whole);
+        let label = label.or_else(|| field(&NAMES)).unwrap_or_else(|| shown(element));
+        let description = description.or_else(|| field(&["description"])).unwrap_or_default();
         Ok(QuestionOption { id, label, description })
     }
 
@@ -381,6 +368,7 @@ impl GraphInterpreter<'_> {
     }
 }
 
-fn shown(value: &Value) -> String {
+/// Returns a value as text.
+pub(super) fn shown(value: &Value) -> String {
     text(value).into_owned()
 }

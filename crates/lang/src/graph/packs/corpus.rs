@@ -6,8 +6,8 @@ use serde_json::{Map, Value, json};
 
 use super::PackReader;
 use crate::expression::{ValueTemplate, text};
-use crate::graph::checked_graph::{ActionKind, OperationTemplate, PackAct, PackPerform};
-use crate::graph::conditions::work;
+use crate::graph::checked_graph::{ActionKind, PackAct, PackPerform};
+use crate::graph::conditions::{work, work_with};
 use crate::graph::interpreter::{ActionOutcome, GraphInterpreter, GraphYield, number};
 use crate::graph::prompts::LOGS;
 use crate::graph::reader::{GivenParameters, GraphReader};
@@ -95,7 +95,7 @@ impl GraphReader<'_> {
                 "discover_user_plugins"
             }
         };
-        let work = derived(given, kind, &parameters)?;
+        let work = work_with(given, kind, ValueTemplate::parse(&parameters).ok()?);
         Some(ActionKind::World { work, store: self.store(given)?, prompt: None })
     }
 
@@ -113,28 +113,13 @@ impl GraphReader<'_> {
         for name in ["last_updated_at", "format"] {
             fields.extend(given.node(name).map(|node| (name.to_owned(), node.json())));
         }
-        let work = derived(given, given.kind, &json!({ "fields": fields }))?;
+        let parameters = ValueTemplate::parse(&json!({ "fields": fields })).ok()?;
+        let work = work_with(given, given.kind, parameters);
         Some(ActionKind::World { work, store: None, prompt: None })
     }
 }
 
-/// Returns an operation with other parameters than those that are written.
-fn derived(
-    given: &GivenParameters<'_>,
-    kind: &str,
-    parameters: &Value,
-) -> Option<OperationTemplate> {
-    Some(OperationTemplate {
-        kind: kind.to_owned(),
-        own: None,
-        parameters: ValueTemplate::parse(parameters).ok()?,
-        at: given.at,
-        subject: given.subject(),
-        path: given.path(),
-    })
-}
-
-impl GraphInterpreter<'_> {
+impl GraphInterpreter {
     /// Returns the parameters of an entry of the log, with its time.
     fn log_entry_of(&mut self, act: &PackAct) -> Result<Map<String, Value>, String> {
         let Value::Object(mut entry) = self.fill(&act.given)? else {
@@ -157,7 +142,7 @@ impl GraphInterpreter<'_> {
 
 type Performed = Result<ActionOutcome, String>;
 
-fn log_source_status(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Performed {
+fn log_source_status(graph: &mut GraphInterpreter, act: &PackAct) -> Performed {
     let mut entry = graph.log_entry_of(act)?;
     entry.entry("action").or_insert_with(|| "pending".into());
     graph.count_in_log(&["sources", "checked"])?;
@@ -165,7 +150,7 @@ fn log_source_status(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Perform
     Ok(ActionOutcome::Done)
 }
 
-fn log_source_changes(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Performed {
+fn log_source_changes(graph: &mut GraphInterpreter, act: &PackAct) -> Performed {
     let mut entry = graph.log_entry_of(act)?;
     let changes = entry.shift_remove("changes").unwrap_or_default();
     for kind in ["added", "modified", "deleted"] {
@@ -177,7 +162,7 @@ fn log_source_changes(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Perfor
     Ok(ActionOutcome::Done)
 }
 
-fn log_index_update(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Performed {
+fn log_index_update(graph: &mut GraphInterpreter, act: &PackAct) -> Performed {
     let mut entry = graph.log_entry_of(act)?;
     let files = entry.shift_remove("files").unwrap_or_default();
     entry.insert("files_modified".to_owned(), files);
@@ -186,15 +171,15 @@ fn log_index_update(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Performe
     Ok(ActionOutcome::Done)
 }
 
-fn log_session_snapshot(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Performed {
+fn log_session_snapshot(graph: &mut GraphInterpreter, act: &PackAct) -> Performed {
     let entry = graph.log_entry_of(act)?;
     graph.push_to_log(&["snapshots"], entry)?;
     Ok(ActionOutcome::Done)
 }
 
 /// Removes old log files.
-fn apply_log_retention(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Performed {
-    if let Some(came) = graph.take_heard() {
+fn apply_log_retention(graph: &mut GraphInterpreter, act: &PackAct) -> Performed {
+    if let Some(came) = graph.take_result() {
         return came.map(|_| ActionOutcome::Done);
     }
     let given = graph.fill(&act.given)?;
@@ -230,7 +215,7 @@ fn retention(given: &Value, now: Timestamp) -> Result<Option<Operation>, String>
 }
 
 /// Shows the summary of the log in a format.
-fn output_ci_summary(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Performed {
+fn output_ci_summary(graph: &mut GraphInterpreter, act: &PackAct) -> Performed {
     let format = graph.text(&act.given)?;
     let log = graph.written(&graph.log_keys(&[])).filter(|log| log.is_object());
     let log = log.ok_or("no log to summarize; begin it with `init_log`")?;
@@ -251,7 +236,7 @@ fn summary(log: &Value, file: Value, format: &str) -> Result<Option<String>, Str
         ("duration_seconds", log["execution"]["duration_seconds"].clone()),
         ("log_file", file),
     ];
-    let said = |value: &Value| match value {
+    let shown = |value: &Value| match value {
         Value::String(text) => one_line(text),
         Value::Null => String::new(),
         other => other.to_string(),
@@ -266,17 +251,17 @@ fn summary(log: &Value, file: Value, format: &str) -> Result<Option<String>, Str
         "plain" => {
             let name = prefix(name);
             let line = |(key, value): &(&str, Value)| {
-                format!("{name}_{}={}", key.to_uppercase(), said(value))
+                format!("{name}_{}={}", key.to_uppercase(), shown(value))
             };
             Ok(Some(facts.iter().map(line).collect::<Vec<_>>().join("\n")))
         }
         "github" => {
             let mut lines = vec![format!("::group::{}", one_line(name))];
-            lines.extend(facts.iter().map(|(key, value)| format!("{key}: {}", said(value))));
+            lines.extend(facts.iter().map(|(key, value)| format!("{key}: {}", shown(value))));
             lines.push("::endgroup::".to_owned());
             for (kind, entries) in [("warning", &log["warnings"]), ("error", &log["errors"])] {
                 for entry in entries.as_array().into_iter().flatten() {
-                    lines.push(format!("::{kind}::{}", said(&entry["message"])));
+                    lines.push(format!("::{kind}::{}", shown(&entry["message"])));
                 }
             }
             Ok(Some(lines.join("\n")))
@@ -297,13 +282,13 @@ fn prefix(name: &str) -> String {
 }
 
 /// Stores the flags of a text.
-fn intent_flags(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Performed {
+fn intent_flags(graph: &mut GraphInterpreter, act: &PackAct) -> Performed {
     let given = graph.fill(&act.given)?;
     graph.stored(act.store.as_ref(), flags_of(&given["input"], &given["flag_definitions"])?)
 }
 
 /// Stores the rules that fit flags.
-fn intent_rules(graph: &mut GraphInterpreter<'_>, act: &PackAct) -> Performed {
+fn intent_rules(graph: &mut GraphInterpreter, act: &PackAct) -> Performed {
     let given = graph.fill(&act.given)?;
     graph.stored(act.store.as_ref(), matches(&given["flags"], &given["rules"])?)
 }

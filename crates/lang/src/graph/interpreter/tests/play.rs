@@ -1,6 +1,7 @@
 //! Plays an agent in a graph, from record to record.
 
 use std::collections::VecDeque;
+use std::rc::Rc;
 
 use super::stage::{Log, NOW, Played, Stage};
 use crate::graph::checked_graph::Graph;
@@ -22,7 +23,7 @@ use raymond_model::tests::scene::{Scene, first, result, session, state};
 /// An agent in a graph.
 pub(super) struct Play<'stage> {
     stage: &'stage Stage,
-    program: &'stage Graph,
+    program: &'stage Rc<Graph>,
     around: &'stage GraphEnvironment,
     scene: Scene,
     wait_result: VecDeque<WaitResult>,
@@ -34,7 +35,7 @@ pub(super) struct Play<'stage> {
 impl<'stage> Play<'stage> {
     pub(super) fn new(
         stage: &'stage Stage,
-        program: &'stage Graph,
+        program: &'stage Rc<Graph>,
         around: &'stage GraphEnvironment,
         dies_at: usize,
     ) -> Self {

@@ -2,6 +2,7 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::rc::Rc;
 
 use serde_json::{Map, Value, json};
 
@@ -142,12 +143,12 @@ impl Stage {
         }
     }
 
-    pub(super) fn program(&self) -> Graph {
+    pub(super) fn program(&self) -> Rc<Graph> {
         let text = Value::Object(self.graph.clone()).to_string();
         let vocabulary = GraphVocabulary::new();
         let read =
             read("w/flow.yaml", None, &text, &vocabulary, &self.files, GraphProfile::Lenient);
-        read.graph.unwrap_or_else(|| panic!("{:#?}", read.diagnostics))
+        Rc::new(read.graph.unwrap_or_else(|| panic!("{:#?}", read.diagnostics)))
     }
 
     pub(super) fn play(&self) -> Played {

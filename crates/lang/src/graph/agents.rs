@@ -58,6 +58,7 @@ impl GraphReader<'_> {
             self.report.error(path.at, "WF320", message);
             return None;
         }
+        let is_known = self.documents.contains_key(&name);
         let text = match self.read(&name) {
             Ok(text) => text,
             Err(why) => {
@@ -71,7 +72,8 @@ impl GraphReader<'_> {
             (Some(wanted), Some(node)) => self.section(node, &name, &text, wanted)?,
             _ => Cow::Borrowed(&*text),
         };
-        self.documents_size += part.len();
+        // The first use of a document was counted when it was read.
+        self.documents_size += if is_known { part.len() } else { 0 };
         if self.documents_size > MAX_DOCUMENTS_BYTES {
             let message = format!(
                 "the documents up to here are longer than {MAX_DOCUMENTS_BYTES} bytes together; name sections of them"

@@ -14,6 +14,7 @@ use serde_json::{Map, Value};
 pub(super) use self::act::PackPerform;
 pub use self::act::{ActionKind, AgentSpawn, GraphAction, LogEntryKind, PackAct, SpawnTask};
 use crate::expression::{Expression, ValueTemplate};
+use crate::graph::agents::{acts, tasks};
 use crate::output::OutputSchema;
 use crate::source::SourcePlace;
 use crate::turn_options::OptionPlaces;
@@ -76,7 +77,6 @@ pub enum GraphNode {
     UserPrompt(UserPrompt),
     /// Checks all of several conditions.
     ValidationGate {
-        /// The conditions.
         validations: Vec<GraphCondition>,
         /// The next node when all hold.
         on_valid: GraphNodeName,
@@ -87,7 +87,6 @@ pub enum GraphNode {
     Parallel(ParallelNode),
     /// Has Claude Code carry out a document.
     Reference {
-        /// The document.
         reference: ReferenceNode,
         /// The next node.
         next: GraphNodeName,
@@ -312,16 +311,7 @@ pub struct OperationTemplate {
 impl Graph {
     /// Returns whether one of its nodes starts another agent in a separate state, which may ask people.
     pub fn starts_agents(&self) -> bool {
-        let starts = |act: &ActionKind| {
-            matches!(act, ActionKind::Spawn(AgentSpawn { task: SpawnTask::State { .. }, .. }))
-        };
-        let has_state = |node: &GraphNode| match node {
-            GraphNode::Parallel(node) => {
-                node.branches.iter().any(|one| matches!(one.task, SpawnTask::State { .. }))
-            }
-            _ => false,
-        };
-        self.nodes.values().any(|node| node.has_act(starts) || has_state(node))
+        tasks(self).into_iter().any(|task| matches!(task, SpawnTask::State { .. }))
     }
 }
 
@@ -338,40 +328,12 @@ impl GraphNode {
                     | ActionKind::World { prompt: Some(_), .. }
             )
         };
-        let prompts = |node: &ParallelNode| {
-            node.branches.iter().any(|one| matches!(one.task, SpawnTask::Prompt { .. }))
-        };
         match self {
             Self::Reference { .. } => true,
-            Self::Parallel(node) => prompts(node),
-            Self::Action { .. }
-            | Self::Conditional { .. }
-            | Self::UserPrompt(_)
-            | Self::ValidationGate { .. } => self.has_act(asks),
-        }
-    }
-
-    /// Returns whether `is` is true of one of its consequences.
-    fn has_act(&self, is: impl Fn(&ActionKind) -> bool + Copy) -> bool {
-        match self {
-            Self::Action { actions, .. } => actions.iter().any(|action| action.has_act(is)),
-            Self::UserPrompt(prompt) => {
-                let mut actions = prompt.responses.values().flat_map(|one| &one.consequence);
-                actions.any(|action| action.has_act(is))
+            Self::Parallel(node) => {
+                node.branches.iter().any(|branch| matches!(branch.task, SpawnTask::Prompt { .. }))
             }
-            Self::Conditional { .. }
-            | Self::ValidationGate { .. }
-            | Self::Parallel(_)
-            | Self::Reference { .. } => false,
-        }
-    }
-}
-
-impl GraphAction {
-    fn has_act(&self, is: impl Fn(&ActionKind) -> bool + Copy) -> bool {
-        match &self.act {
-            ActionKind::ForEach { actions, .. } => actions.iter().any(|action| action.has_act(is)),
-            act => is(act),
+            node => acts(node).into_iter().any(asks),
         }
     }
 }

@@ -249,8 +249,8 @@ fn endings() -> Value {
     named(&shape::strict_mapping(ENDING, &["type", "message"]))
 }
 
-fn named(one: &Value) -> Value {
-    json!({ "type": "object", "additionalProperties": one, "minProperties": 1 })
+fn named(value: &Value) -> Value {
+    json!({ "type": "object", "additionalProperties": value, "minProperties": 1 })
 }
 
 fn steps() -> Value {

@@ -220,19 +220,15 @@ impl GraphReader<'_> {
         let fields = self.fields(&entry.value, entry.at, &what, &names(keys::ENDING))?;
         let success = self.need(&fields, "type").and_then(|kind| self.success(kind));
         let message = self.need(&fields, "message").and_then(|entry| self.message(entry));
-        let mut words = |key| match fields.get(key) {
-            None => Some(None),
-            Some(entry) => self.words(entry).map(Some),
-        };
-        let (details, code) = (words("details"), words("code"));
+        let details = self.optional_words(&fields, "details");
+        let code = self.optional_words(&fields, "code");
         let recovery = match fields.get("recovery") {
             Some(entry) if matches!(entry.value.value, YamlContent::Map(_)) => {
                 let keys = ["suggestion", "related_skill"];
                 self.fields(&entry.value, entry.at, "`recovery`", &keys);
                 self.template(&entry.value).map(Some)
             }
-            Some(entry) => self.words(entry).map(Some),
-            None => Some(None),
+            _ => self.optional_words(&fields, "recovery"),
         };
         let delegate = match fields.get("delegate") {
             None => Some(None),
@@ -319,7 +315,8 @@ impl GraphReader<'_> {
             OptionsFromState { list, names, id: None, label: None, description: None };
         let Some(entry) = texts else { return Some(options) };
         let what = format!("`{}`", entry.key);
-        let fields = self.fields(&entry.value, entry.at, &what, &names_of_texts())?;
+        let fields =
+            self.fields(&entry.value, entry.at, &what, &keys::names(keys::OPTION_TEMPLATE))?;
         for text in fields.entries {
             let read = if template.is_some() {
                 self.variables.locals.extend(options.names.iter().cloned());
@@ -365,13 +362,12 @@ impl GraphReader<'_> {
     /// Reads an expression that sees the fields of the element as names.
     fn element_expression(&mut self, entry: &YamlEntry) -> Option<ElementText> {
         let text = self.word(entry)?;
-        match Expression::parse(&text.text) {
-            Ok(expression) => Some(ElementText::Expression(expression)),
-            Err(_) => {
-                // The error is reported with its place.
-                self.expression(entry.value.at, text).map(ElementText::Expression)
-            }
-        }
+        let expression = match Expression::parse(&text.text) {
+            Ok(expression) => Some(expression),
+            // The error is reported with its place.
+            Err(_) => self.expression(entry.value.at, text),
+        };
+        expression.map(ElementText::Expression)
     }
 
     /// Returns the name that the texts give to the element: the first name that is not a field of the graph.
@@ -386,8 +382,4 @@ impl GraphReader<'_> {
             is_own.then(|| name.to_owned())
         })
     }
-}
-
-fn names_of_texts() -> Vec<&'static str> {
-    names(keys::OPTION_TEMPLATE)
 }

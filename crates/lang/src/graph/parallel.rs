@@ -72,12 +72,8 @@ impl GraphReader<'_> {
             );
             self.report.error(fields.at, "WF102", message);
         }
-        let mut words = |key: &str| match fields.get(key) {
-            None => Some(None),
-            Some(entry) => self.words(entry).map(Some),
-        };
-        let (prompt, kind) = (words("prompt"), words("subagent_type"));
-        let (state, folder) = (words("state"), words("folder"));
+        let [prompt, kind, state, folder] = ["prompt", "subagent_type", "state", "folder"]
+            .map(|key| self.optional_words(&fields, key));
         let variables = self.branch_variables(&fields);
         let (prompt, kind, state, folder) = (prompt?, kind?, state?, folder?);
         let node = |key| fields.get(key).map(|entry: &YamlEntry| &entry.value);
@@ -108,7 +104,8 @@ impl GraphReader<'_> {
             Some(entry) => {
                 let given = self.map(&entry.value, entry.at, "`variables`")?;
                 self.template(&entry.value)?;
-                given.entries.iter().map(|one| (one.key.to_string(), one.value.json())).collect()
+                let variable = |entry: &YamlEntry| (entry.key.to_string(), entry.value.json());
+                given.entries.iter().map(variable).collect()
             }
         };
         if let Some(entry) = fields.get("input") {

@@ -202,11 +202,11 @@ impl GraphReader<'_> {
                 continue;
             }
             let Some((at, path)) = given.node(name).and_then(written) else { continue };
-            sound &= self.check_path((kind, name), at, path, path);
+            sound &= self.check_path(given, name, at, path, path);
         }
         if let Some(YamlContent::List(paths)) = given.node("paths").map(|paths| &paths.value) {
             for (at, path) in paths.iter().filter_map(written) {
-                sound &= self.check_path((kind, "paths"), at, path, path);
+                sound &= self.check_path(given, "paths", at, path, path);
             }
         }
         if kind == "write_log"
@@ -216,7 +216,7 @@ impl GraphReader<'_> {
             // A location that leads out itself has been reported.
             if !leads_up(known(location)) && !location.contains("${") {
                 let whole = format!("{}/{name}", location.trim_end_matches('/'));
-                sound &= self.check_path((kind, "filename"), at, name, &whole);
+                sound &= self.check_path(given, "filename", at, name, &whole);
             }
         }
         sound.then_some(())
@@ -225,13 +225,13 @@ impl GraphReader<'_> {
     /// Checks a path, which the graph writes as `shown`. Returns false if it leads out of every workspace.
     fn check_path(
         &mut self,
-        (kind, name): (&str, &str),
+        given: &GivenParameters<'_>,
+        name: &str,
         at: SourcePlace,
         shown: &str,
         path: &str,
     ) -> bool {
-        let known = known(path);
-        let shown = quoted(shown);
+        let (kind, known, shown) = (given.kind, known(path), quoted(shown));
         if leads_up(known) {
             let message = format!("`{name}` of `{kind}` leads out of the workspace: {shown}");
             self.report.error(at, "WF304", message);

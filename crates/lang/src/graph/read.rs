@@ -95,7 +95,7 @@ impl GraphReader<'_> {
         let max_steps = self.max_steps(&top);
         for key in begun_states::WORKTREE_KEYS {
             let written = top.get(key);
-            let wrong = written.filter(|one| !matches!(one.value.value, YamlContent::Bool(_)));
+            let wrong = written.filter(|entry| !matches!(entry.value.value, YamlContent::Bool(_)));
             if let Some(entry) = wrong {
                 let message = format!("`{key}` is `true` or `false`");
                 self.report.error(entry.value.at, "WF102", message);

@@ -161,6 +161,19 @@ impl GraphReader<'_> {
         self.word(entry).is_some().then(|| self.template(&entry.value))?
     }
 
+    /// Reads such a text of an optional key. The outer option is `None` if it is wrong, the inner one if there is none.
+    #[expect(clippy::option_option, reason = "no text and a wrong one are different")]
+    pub(super) fn optional_words(
+        &mut self,
+        fields: &MappingFields<'_>,
+        key: &str,
+    ) -> Option<Option<ValueTemplate>> {
+        match fields.get(key) {
+            None => Some(None),
+            Some(entry) => self.words(entry).map(Some),
+        }
+    }
+
     /// Reads the name of a target node or ending; `code` is reported if there is no such target.
     pub(super) fn target(
         &mut self,
@@ -469,14 +482,14 @@ impl GraphReader<'_> {
         besides: &[&str],
     ) -> bool {
         let known = |key: &str| {
-            key == "type" || besides.contains(&key) || asked.iter().any(|one| one.name == key)
+            key == "type" || besides.contains(&key) || asked.iter().any(|known| known.name == key)
         };
         let mut sound = true;
         for entry in entries.iter().filter(|entry| !known(&entry.key)) {
             sound = false;
-            let names = asked.iter().map(|one| one.name);
+            let names = asked.iter().map(|known| known.name);
             let otherwise = || {
-                let names: Vec<&str> = asked.iter().map(|one| one.name).collect();
+                let names: Vec<&str> = asked.iter().map(|known| known.name).collect();
                 let names = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
                 format!("; it takes {names}")
             };

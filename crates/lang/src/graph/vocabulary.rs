@@ -29,7 +29,7 @@ impl OwnTypeSpec {
         let required = self.required.iter().map(|name| any(name, true));
         let optional = self.optional.iter().map(|name| any(name, false));
         let mut all: Vec<_> = required.chain(optional).collect();
-        if self.role == TypeRole::Consequence && !all.iter().any(|one| one.name == "store_as") {
+        if self.role == TypeRole::Consequence && !all.iter().any(|known| known.name == "store_as") {
             all.push(TypeParameter {
                 name: "store_as",
                 takes: ParameterKind::Filled,
@@ -44,7 +44,6 @@ impl OwnTypeSpec {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the type `{name}` is there already; give yours another name")]
 pub struct TypeNameTaken {
-    /// Its name.
     pub name: String,
 }
 
@@ -137,7 +136,7 @@ impl GraphVocabulary {
 /// Returns the kind of a parameter of a built-in type or operation; `None` if there is no such parameter.
 pub(crate) fn parameter_kind(name: &str, parameter: &str) -> Option<ParameterKind> {
     let known = graph_type(name)?;
-    known.parameters.iter().find(|one| one.name == parameter).map(|one| one.takes)
+    known.parameters.iter().find(|known| known.name == parameter).map(|known| known.takes)
 }
 
 #[cfg(test)]

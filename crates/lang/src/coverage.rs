@@ -63,21 +63,17 @@ impl WorkflowPlaces {
                 self.ways.extend(ObservedWay::of(name, &way.transition));
             }
         } else if let Some(graph) = state.graph() {
-            for (node, way) in graph
-                .nodes
-                .iter()
-                .flat_map(|(node, own)| ways(own).into_iter().map(move |way| (node, way)))
-            {
-                let case = way.outcome.map_or(ObservedWayCase::Any, ObservedWayCase::Outcome);
-                let own =
-                    ObservedWay { from: format!("{name}#{node}"), case, to: way.to.to_string() };
-                let known =
-                    if is_computed(way.to) { &mut self.computed_ways } else { &mut self.ways };
-                known.insert(own);
+            for (node, content) in &graph.nodes {
+                let place = format!("{name}#{node}");
+                for way in ways(content) {
+                    let case = way.outcome.map_or(ObservedWayCase::Any, ObservedWayCase::Outcome);
+                    let is_computed = is_computed(way.to);
+                    let way = ObservedWay { from: place.clone(), case, to: way.to.to_string() };
+                    if is_computed { &mut self.computed_ways } else { &mut self.ways }.insert(way);
+                }
+                self.names.insert(place.clone());
+                self.asked.insert(place);
             }
-            let nodes = graph.nodes.keys().map(|node| format!("{name}#{node}"));
-            self.names.extend(nodes.clone());
-            self.asked.extend(nodes);
         } else if let Some(program) = state.program() {
             self.names.extend(program.states.iter().map(|state| format!("{name}#{}", state.name)));
             self.programs.insert(name.to_owned(), ProgramStates::of(program));
@@ -148,7 +144,7 @@ impl PlacesCoverage {
     pub fn of(places: &WorkflowPlaces, runs: &[&ObservedRun]) -> Self {
         let mut coverage = Self { ways: places.ways.len(), ..Self::default() };
         for way in &places.ways {
-            if !runs.iter().any(|run| run.ways.iter().any(|own| own.is(way))) {
+            if !runs.iter().any(|run| run.ways.iter().any(|taken| taken.is(way))) {
                 coverage.missed_ways.push(way.to_string());
             }
         }
@@ -250,7 +246,7 @@ impl ProgramStates {
 
     /// Adds the ways of a record to those that were taken.
     fn take(&self, taken: &mut TakenStateWays, record: &ProgramMove) {
-        let number = |name: &str| self.names.iter().position(|own| **own == *name);
+        let number = |name: &str| self.names.iter().position(|known| **known == *name);
         let (Some(from), Some(to)) = (number(&record.from), number(&record.to)) else { return };
         let counted = record.entered.iter();
         let left = counted.filter_map(|(name, count)| Some((number(name)?, *count))).collect();

@@ -260,7 +260,7 @@ fn sort_row(layers: &mut LayeredGraph, level: usize, by_above: bool, ranks: &mut
     };
     let mut keyed: Vec<(f64, usize)> =
         layers.rows[level].iter().map(|&item| (mean(item), item)).collect();
-    keyed.sort_by(|(one, _), (other, _)| one.total_cmp(other));
+    keyed.sort_by(|(left, _), (right, _)| left.total_cmp(right));
     layers.rows[level] = keyed.into_iter().map(|(_, item)| item).collect();
     for (rank, &item) in layers.rows[level].iter().enumerate() {
         ranks[item] = rank;
@@ -335,7 +335,7 @@ fn places(layers: &LayeredGraph) -> Vec<f64> {
         let middles = if is_last(round) { middles(layers, &x) } else { Vec::new() };
         for step in 0..count {
             let level = if round.is_multiple_of(2) { step } else { count - 1 - step };
-            settle(layers, &layers.rows[level], (round, &middles), &mut x);
+            settle(layers, &layers.rows[level], round, &middles, &mut x);
         }
     }
     let leftmost =
@@ -354,7 +354,7 @@ struct ItemCluster {
 }
 
 /// Finds the places of a layer, in a round.
-fn settle(layers: &LayeredGraph, layer: &[usize], round: (usize, &[f64]), x: &mut [f64]) {
+fn settle(layers: &LayeredGraph, layer: &[usize], round: usize, middles: &[f64], x: &mut [f64]) {
     let mut offset = 0.0;
     let mut offsets = Vec::with_capacity(layer.len());
     let mut pools: Vec<ItemCluster> = Vec::new();
@@ -363,7 +363,7 @@ fn settle(layers: &LayeredGraph, layer: &[usize], round: (usize, &[f64]), x: &mu
             offset += layers.items[layer[before]].right + APART + layers.items[item].left;
         }
         offsets.push(offset);
-        let (target_position, weight) = target_position(layers, item, round, x);
+        let (target_position, weight) = target_position(layers, item, round, middles, x);
         let mut pool = ItemCluster { sum: (target_position - offset) * weight, weight, count: 1 };
         while let Some(before) =
             pools.pop_if(|before| before.sum / before.weight >= pool.sum / pool.weight)
@@ -387,7 +387,8 @@ fn settle(layers: &LayeredGraph, layer: &[usize], round: (usize, &[f64]), x: &mu
 fn target_position(
     layers: &LayeredGraph,
     item: usize,
-    (round, middles): (usize, &[f64]),
+    round: usize,
+    middles: &[f64],
     x: &[f64],
 ) -> (f64, f64) {
     let LayerItem { above, below, edge, .. } = &layers.items[item];
@@ -494,7 +495,7 @@ fn ports(
     }
     let mut ports = BTreeMap::new();
     for ((node, side), mut edges) in at {
-        edges.sort_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+        edges.sort_by(|left, right| left.0.total_cmp(&right.0).then(left.1.cmp(&right.1)));
         let (width, _) = plan.nodes[node];
         let apart = (width * 0.6 / as_f64(edges.len())).min(PORTS_APART);
         for (rank, (_, edge)) in edges.iter().enumerate() {

@@ -186,7 +186,7 @@ pub fn write(flow: &Flow) -> String {
 /// Returns the curve of an edge: upright at each end, straight through a layer.
 fn curve_of(route: &EdgeRoute) -> String {
     let mut path = String::new();
-    let straight = |one: f64, other: f64| (one - other).abs() < 0.05;
+    let straight = |from: f64, to: f64| (from - to).abs() < 0.05;
     for (index, &(x, y)) in route.points.iter().enumerate() {
         let next = route.points.get(index + 1);
         let _ = match index.checked_sub(1).map(|before| route.points[before]) {

@@ -287,16 +287,16 @@ pub(super) fn read(
 /// # Errors
 /// The reason why it must not start: it asks for more than the person who started the run allowed.
 fn permitted_options(
-    own: TurnOptions,
+    of_state: TurnOptions,
     site: &OptionSite,
     environment: &ResumeEnvironment<'_>,
 ) -> Result<TurnOptions, String> {
-    let own = match environment.agent.folder() {
-        Some(folder) => own.below(&folder),
-        None => own,
+    let of_state = match environment.agent.folder() {
+        Some(folder) => of_state.below(&folder),
+        None => of_state,
     };
-    check_unpinned(&own, environment)?;
-    let options = own.or(&environment.settings.options);
+    check_unpinned(&of_state, environment)?;
+    let options = of_state.or(&environment.settings.options);
     match environment.ceiling.widenings(&options).into_iter().next() {
         None => Ok(options),
         Some(OptionWidening { key, part, message }) => {
@@ -313,9 +313,12 @@ fn asked_file(agent: &Agent) -> &StateName {
 }
 
 /// Checks that a state which is read afresh asks for no more than it did when the run began.
-fn check_unpinned(own: &TurnOptions, environment: &ResumeEnvironment<'_>) -> Result<(), String> {
+fn check_unpinned(
+    of_state: &TurnOptions,
+    environment: &ResumeEnvironment<'_>,
+) -> Result<(), String> {
     let ceiling = environment.ceiling.without_consent();
-    let Some(widening) = ceiling.widenings(own).into_iter().next() else { return Ok(()) };
+    let Some(widening) = ceiling.widenings(of_state).into_iter().next() else { return Ok(()) };
     let (file, source) = (asked_file(environment.agent), environment.source);
     if source.is_as_pinned(file) {
         return Ok(());

@@ -91,11 +91,12 @@ impl WorkflowCache {
         run: &Run,
         files: impl Fn(Option<&Folder>) -> Result<Arc<dyn WorkflowSource>, E>,
     ) -> FactSelection {
-        sought_facts(run, |own| {
-            let known = self.known(&program_key(own.folder.as_ref(), &own.file, &own.program));
+        sought_facts(run, |program| {
+            let known =
+                self.known(&program_key(program.folder.as_ref(), &program.file, &program.program));
             known.or_else(|| -> Option<Rc<Program>> {
-                let source = files(own.folder.as_ref()).ok()?;
-                self.kept_program(own, own.folder.as_ref(), &own.file, &*source).ok()
+                let source = files(program.folder.as_ref()).ok()?;
+                self.kept_program(program, program.folder.as_ref(), &program.file, &*source).ok()
             })
         })
     }
@@ -126,7 +127,7 @@ impl WorkflowCache {
             let reading = read_graph(&path, None, &text, types, source, GraphProfile::Lenient);
             reading.graph.ok_or_else(|| errors(&reading.diagnostics))
         })?;
-        let entered = agent.graph().map(|own| &own.state.program);
+        let entered = agent.graph().map(|graph| &graph.state.program);
         let is_edited = entered.is_some_and(|entered| **entered != *graph.hash);
         if is_edited && !self.migrate {
             return Err(format!(
@@ -220,7 +221,7 @@ fn program_key(folder: Option<&Folder>, file: &StateName, hash: &Arc<str>) -> Fi
 
 /// Returns the errors among the diagnostics, a line each.
 fn errors(diagnostics: &[Diagnostic]) -> String {
-    let errors = diagnostics.iter().filter(|one| one.is_error());
+    let errors = diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     errors.map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 

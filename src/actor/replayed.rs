@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNews, TurnNotice, TurnNoticeHandler};
 use super::scripted::wait_for_stop;
-use crate::domain::capacity;
 use crate::domain::cassette::{RecordedChange, RecordedEnding, place};
 use crate::domain::id::{AgentId, MessageId, SessionId};
 use crate::domain::money::Usd;
@@ -71,17 +70,13 @@ impl ReplayRunner {
     /// Returns the runner.
     pub fn new(args: ReplayRunnerArgs) -> Self {
         let ReplayRunnerArgs { path, cassette, marks, site, is_strict, max_procs } = args;
-        let capacity = match max_procs {
-            MaxProcs::Auto => capacity::processes(host::cores(), None),
-            MaxProcs::Count(count) => count,
-        };
         Self {
             path,
             cassette,
             marks,
             site,
             is_strict,
-            capacity,
+            capacity: host::turn_capacity(max_procs, None),
             stops: CancellationTokens::default(),
         }
     }
@@ -295,10 +290,6 @@ impl StepRunner for ReplayRunner {
 
     fn stop_all(&self, how: StopLevel) {
         self.stops.stop_all(how);
-    }
-
-    fn sweep(self: Rc<Self>, _keep: Vec<TurnId>) -> LocalFuture<usize> {
-        Box::pin(std::future::ready(0))
     }
 }
 

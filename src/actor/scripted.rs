@@ -10,7 +10,6 @@ use tokio::sync::watch;
 
 use super::runner::{LocalFuture, StepRunner, StopLevel, TurnNotice, TurnNoticeHandler};
 use crate::actor::context::wall_clock_now;
-use crate::domain::capacity;
 use crate::domain::cassette::ScriptedFault;
 use crate::domain::id::AgentId;
 use crate::domain::money::Usd;
@@ -60,17 +59,13 @@ impl ScriptedRunner {
         max_procs: MaxProcs,
         places: ScriptedPlaces,
     ) -> Self {
-        let capacity = match max_procs {
-            MaxProcs::Auto => capacity::processes(host::cores(), None),
-            MaxProcs::Count(count) => count,
-        };
         Self {
             taken: TakenReplies::new(&steps),
             stops: CancellationTokens::default(),
             path,
             replies,
             steps,
-            capacity,
+            capacity: host::turn_capacity(max_procs, None),
             places,
         }
     }
@@ -264,9 +259,5 @@ impl StepRunner for ScriptedRunner {
 
     fn stop_all(&self, how: StopLevel) {
         self.stops.stop_all(how);
-    }
-
-    fn sweep(self: Rc<Self>, _keep: Vec<TurnId>) -> LocalFuture<usize> {
-        Box::pin(std::future::ready(0))
     }
 }

@@ -134,16 +134,16 @@ impl ComparedRun {
         let found = found.transpose();
         let found =
             found.map_err(|error| Error::Io { doing: "read the files in", path: steps, error })?;
-        let PromptAndReply { mut prompt, answer, structured, calls } = found.unwrap_or_default();
+        let mut found = found.unwrap_or_default();
         if self.view.run.settings.replayed_part().is_some() {
-            prompt = prompt.map(|prompt| without_conversation(&prompt).to_owned());
+            found.prompt = found.prompt.map(|prompt| without_conversation(&prompt).to_owned());
         }
         let marked = |text: Option<String>| text.map(|text| self.marks.marked(&text));
         Ok(PromptAndReply {
-            prompt: marked(prompt),
-            answer: marked(answer),
-            structured: marked(structured),
-            calls,
+            prompt: marked(found.prompt),
+            answer: marked(found.answer),
+            structured: marked(found.structured),
+            ..found
         })
     }
 }

@@ -63,7 +63,7 @@ impl ClaudeRunner {
         let from = turn_offset.as_ref().map_or(0, |turn_offset| turn_offset.from);
         partial_message_removal::recover(&stream_file, from)
             .map_err(|error| unwritable(&stream_file, &error))?;
-        let mut worker = Worker::new(process, process_files, (input.session.id.clone(), from))
+        let mut worker = Worker::new(process, process_files, input.session.id.clone(), from)
             .map_err(|error| unwritable(&stream_file, &error))?;
         worker.is_widened = input.options.asks_for_approval();
         worker.cgroup = group;

@@ -13,7 +13,7 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
@@ -21,23 +21,20 @@ use tokio::task::spawn_local;
 
 use crate::child::cgroup::RunGroups;
 use crate::command::{EnvironmentMarker, WorkflowFolders};
-use crate::follow::{FollowEnd, FollowTimeouts, StreamWatch, follow};
-use crate::follow::{TurnNews, TurnNewsChannel, TurnNewsSenders};
-use crate::host::{self, MemoryProbe};
+use crate::follow::{FollowEnd, FollowOptions, TurnNews, TurnNewsChannel, TurnNewsSenders, follow};
+use crate::host::{MemoryProbe, timestamp, turn_capacity};
 use crate::pool::WorkerPool;
+use crate::runner::{LocalFuture, StepRunner, TurnNotice, TurnNoticeHandler};
 use crate::session_recap::{CopyCheck, with_recap};
 use crate::stream::StreamParser;
 use crate::transcript::TurnFiles;
 use crate::worker::{CancellationTokens, ProcessCounts, ShutdownMode, StopLevel, Worker};
 use crate::working_dirs::WorkingDirs;
 use crate::write_watch::WriteWatches;
-use raymond_model::approval::ApprovalRequest;
-use raymond_model::capacity;
 use raymond_model::claude_version::version_warning;
-use raymond_model::id::{AgentId, MessageId, SessionId};
-use raymond_model::refusal::ToolRefusal;
+use raymond_model::id::{AgentId, SessionId};
 use raymond_model::session::{Session, SessionOrigin};
-use raymond_model::settings::{MaxProcs, Settings};
+use raymond_model::settings::Settings;
 use raymond_model::time::{Timestamp, format_duration};
 use raymond_model::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 use raymond_model::turn_options::OnLostSession;
@@ -85,8 +82,11 @@ pub struct ClaudeRunner {
     pub(super) own_system_prompts: Cell<bool>,
 }
 
-/// The receiver of the news for a turn.
-type NewsReceiver = UnboundedReceiver<TurnNews>;
+/// What a turn that is being run is told.
+struct TurnSignals {
+    stop: watch::Receiver<StopLevel>,
+    news: UnboundedReceiver<TurnNews>,
+}
 
 /// A turn that is being run.
 #[derive(Debug)]
@@ -112,10 +112,7 @@ impl ClaudeRunner {
         let groups = Arc::new(RunGroups::of(&marker, &steps));
         let writes = WriteWatches::of(steps.clone());
         let is_resumed = std::fs::read_dir(&steps).is_ok_and(|mut files| files.next().is_some());
-        let capacity = match settings.max_procs {
-            MaxProcs::Auto => capacity::processes(host::cores(), memory_probe.memory()),
-            MaxProcs::Count(count) => count.max(1),
-        };
+        let capacity = turn_capacity(settings.max_procs, memory_probe.memory());
         Self {
             program,
             inherited: BTreeSet::new(),
@@ -161,11 +158,11 @@ impl ClaudeRunner {
 
     /// Runs a turn, or attaches to it; `notices` receives its activity.
     pub async fn run(&self, input: &TurnInput, notices: impl Fn(TurnNotice<'_>)) -> TurnOutcome {
-        let mut stop = self.stops.of_turn(&input.turn.agent);
-        let mut news = self.news.open(&input.turn.agent);
+        let (stop, news) =
+            (self.stops.of_turn(&input.turn.agent), self.news.open(&input.turn.agent));
         let rebuilt = self.rebuilt(input);
         let input = rebuilt.as_ref().unwrap_or(input);
-        let outcome = self.turn(input, (&mut stop, &mut news), notices).await;
+        let outcome = self.turn(input, TurnSignals { stop, news }, notices).await;
         self.news.close(&input.turn.agent);
         self.stops.forget(&input.turn.agent);
         let mut outcome = outcome.unwrap_or_else(TurnOutcome::Failed);
@@ -182,76 +179,10 @@ impl ClaudeRunner {
         is_rebuilt.then(|| with_recap(&self.steps, input))
     }
 
-    /// Ends the turn of an agent, with a grace period.
-    pub fn stop(&self, agent: &AgentId) {
-        self.stops.stop(agent);
-    }
-
-    /// Tells the running turn of an agent some news.
-    pub fn tell(&self, agent: &AgentId, news: TurnNews) {
-        self.news.tell(agent, news);
-    }
-
-    /// Tells running turns to stop, and refuses new ones.
-    pub fn stop_all(&self, how: StopLevel) {
-        self.stops.stop_all(how);
-        for worker in self.pool.drain() {
-            self.retire(worker);
-        }
-    }
-
-    /// Returns the turns that were started before, regardless of their outcome.
-    pub fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
-        turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
-    }
-
-    /// Returns the number of turns that can run at the same time.
-    pub fn capacity(&self) -> usize {
-        self.capacity
-    }
-
-    /// Returns the number of turns that may run with the available memory: the turns whose processes have grown to
-    /// their full size, and as many more as there is room for. Without any room, the process that has waited longest is
-    /// retired. The next process is retired only if a new reading still shows no room.
-    pub fn fits(&self) -> usize {
-        let (memory, is_new) = self.memory_probe.read();
-        let Some(memory) = memory else { return usize::MAX };
-        let room = memory.room();
-        if room == 0
-            && is_new
-            && let Some(worker) = self.pool.take_oldest()
-        {
-            self.retire(worker);
-        }
-        room.saturating_add(self.process_counts.grown_at_work())
-    }
-
-    /// Returns the agents with an idle process.
-    pub fn idle_agents(&self) -> Vec<AgentId> {
-        self.pool.idle_agents()
-    }
-
-    /// Retires the processes that wait for sessions an agent will not resume.
-    pub fn keep(&self, agent: &AgentId, wanted: impl Fn(&SessionId) -> bool) {
-        for worker in self.pool.take_unwanted(agent, wanted) {
-            self.retire(worker);
-        }
-    }
-
-    /// Returns the session of a process that was started ahead, for a turn that begins fresh.
-    pub fn offer(&self) -> Option<SessionId> {
-        self.pool.offer()
-    }
-
-    /// Reserves that process for the turn.
-    pub fn promise(&self, session: &SessionId) {
-        self.pool.promise(session);
-    }
-
     async fn turn(
         &self,
         input: &TurnInput,
-        (stop, news): (&mut watch::Receiver<StopLevel>, &mut NewsReceiver),
+        mut signals: TurnSignals,
         notices: impl Fn(TurnNotice<'_>),
     ) -> Result<TurnOutcome, TurnFailure> {
         let files = TurnFiles::of(&self.steps, &input.turn);
@@ -259,42 +190,43 @@ impl ClaudeRunner {
             self.refuse_if_unproven(input, &files)?;
             self.attach(input, &files).await?
         } else {
-            self.wait_for_ending_processes(input, stop).await?;
-            self.begin(input, &files, stop).await?
+            self.wait_for_ending_processes(input, &mut signals.stop).await?;
+            self.begin(input, &files, &mut signals.stop).await?
         };
-        let mut end = self.watch(&mut turn, input, (stop, news), &notices).await;
+        let mut end = self.watch(&mut turn, input, &mut signals, &notices).await;
         if turn.took_over && matches!(end, FollowEnd::Exited(_) | FollowEnd::NoOutput) {
-            turn.worker.end(&self.marker, stop, ShutdownMode::Soon).await;
+            turn.worker.end(&self.marker, &signals.stop, ShutdownMode::Soon).await;
         }
         if turn.took_over && turn.worker.process.has_ended() && turn.has_no_output().await {
             turn.worker.free_slot();
-            turn = self.replace(input, &files, stop).await?;
-            end = self.watch(&mut turn, input, (stop, news), &notices).await;
+            turn = self.replace(input, &files, &mut signals.stop).await?;
+            end = self.watch(&mut turn, input, &mut signals, &notices).await;
         }
-        Ok(self.end_turn(turn, end, (input, &notices), stop).await)
+        Ok(self.end_turn(turn, end, input, &notices, &signals.stop).await)
     }
 
     async fn watch(
         &self,
         turn: &mut WorkerTurn,
         input: &TurnInput,
-        (stop, news): (&mut watch::Receiver<StopLevel>, &mut NewsReceiver),
+        signals: &mut TurnSignals,
         notices: &impl Fn(TurnNotice<'_>),
     ) -> FollowEnd {
-        let (throttled, refused, asked) = (Cell::new(0), Cell::new(0), Cell::new(0));
-        let read = Cell::new(0);
+        let (throttled, refused) = (Cell::new(0), Cell::new(0));
+        let (asked, read) = (Cell::new(0), Cell::new(0));
         let WorkerTurn { worker, stream, took_over, .. } = turn;
         let Worker { process, follower, files, stdin, .. } = worker;
-        let for_first_output = took_over.then(|| first_output_timeout(input));
         let stream_path = files.stream.clone();
-        let begin = || self.writes.watch(&stream_path);
-        let after = if self.has_followed.replace(true) { Duration::ZERO } else { UNWATCHED };
-        let watch = StreamWatch { begin: &begin, after };
-        let timeouts = FollowTimeouts { limits: input.limits, for_first_output };
+        let options = FollowOptions {
+            limits: input.limits,
+            first_output: took_over.then(|| first_output_timeout(input)),
+            watch: &|| self.writes.watch(&stream_path),
+            watch_after: if self.has_followed.replace(true) { Duration::ZERO } else { UNWATCHED },
+        };
         let hold = Duration::from_millis(self.settings.approval_hold_ms);
-        let waiting = Vec::new();
-        let channel = TurnNewsChannel { news, stdin, hold, since: None, waiting };
-        follow(process, follower, stream, stop, (timeouts, watch), channel, |stream| {
+        let TurnSignals { stop, news } = signals;
+        let channel = TurnNewsChannel::new(news, stdin, hold);
+        follow(process, follower, stream, stop, options, channel, |stream| {
             self.warnings.of(stream);
             if let Some(seen) = &stream.activity {
                 notices(TurnNotice::Active(seen));
@@ -317,6 +249,81 @@ impl ClaudeRunner {
             }
         })
         .await
+    }
+}
+
+impl StepRunner for ClaudeRunner {
+    fn run(
+        self: Rc<Self>,
+        input: TurnInput,
+        notices: TurnNoticeHandler,
+    ) -> LocalFuture<TurnOutcome> {
+        Box::pin(async move { Self::run(&self, &input, notices).await })
+    }
+
+    fn stop(&self, agent: &AgentId) {
+        self.stops.stop(agent);
+    }
+
+    fn tell(&self, agent: &AgentId, news: TurnNews) {
+        self.news.tell(agent, news);
+    }
+
+    fn stop_all(&self, how: StopLevel) {
+        self.stops.stop_all(how);
+        for worker in self.pool.drain() {
+            self.retire(worker);
+        }
+    }
+
+    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+        turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
+    }
+
+    fn capacity(&self) -> usize {
+        self.capacity
+    }
+
+    /// Returns the number of turns that may run with the available memory: the turns whose processes have grown to
+    /// their full size, and as many more as there is room for. Without any room, the process that has waited longest is
+    /// retired. The next process is retired only if a new reading still shows no room.
+    fn fits(&self) -> usize {
+        let (memory, is_new) = self.memory_probe.read();
+        let Some(memory) = memory else { return usize::MAX };
+        let room = memory.room();
+        if room == 0
+            && is_new
+            && let Some(worker) = self.pool.take_oldest()
+        {
+            self.retire(worker);
+        }
+        room.saturating_add(self.process_counts.grown_at_work())
+    }
+
+    fn idle_agents(&self) -> Vec<AgentId> {
+        self.pool.idle_agents()
+    }
+
+    fn keep(&self, agent: &AgentId, wanted: &dyn Fn(&SessionId) -> bool) {
+        for worker in self.pool.take_unwanted(agent, wanted) {
+            self.retire(worker);
+        }
+    }
+
+    fn offer(&self) -> Option<SessionId> {
+        self.pool.offer()
+    }
+
+    fn promise(&self, session: &SessionId) {
+        self.pool.promise(session);
+    }
+
+    fn sweep(self: Rc<Self>, keep: Vec<TurnId>) -> LocalFuture<usize> {
+        Box::pin(async move { Self::sweep(&self, &keep).await })
+    }
+
+    fn sweeps_all_processes(&self) -> bool {
+        true
     }
 }
 
@@ -412,16 +419,13 @@ impl Warnings {
             tracing::warn!("{warning}");
         }
         if !self.is_login_told.get()
-            && let Some(warning) = stream.login_ends.and_then(|ends| login_warning(ends, now()))
+            && let Some(warning) =
+                stream.login_ends.and_then(|ends| login_warning(ends, timestamp(SystemTime::now())))
         {
             self.is_login_told.set(true);
             tracing::warn!("{warning}");
         }
     }
-}
-
-fn now() -> Timestamp {
-    Timestamp(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0))
 }
 
 /// Returns the warning about a login that ends; `None` if that is not soon.
@@ -435,21 +439,6 @@ fn login_warning(ends: Timestamp, now: Timestamp) -> Option<String> {
             Some(format!("the login of Claude Code ends in {}; {remedy}", format_duration(minutes)))
         }
     }
-}
-
-/// Something that a running turn was seen doing, for observers.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnNotice<'turn> {
-    /// The model or a tool does this.
-    Active(&'turn str),
-    /// The API asks for fewer requests; the program itself retries.
-    Throttled,
-    /// A tool call needs approval.
-    Approval(&'turn ApprovalRequest),
-    /// It has read a message.
-    MessageRead(&'turn MessageId),
-    /// A tool was refused.
-    Refused(&'turn ToolRefusal),
 }
 
 #[cfg(test)]

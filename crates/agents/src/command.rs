@@ -44,7 +44,8 @@ const EAGER_FLUSH: (&str, &str) = ("CLAUDE_CODE_EAGER_FLUSH", "1");
 pub fn arguments(
     session: &Session,
     options: &ProcessOptions,
-    (settings, folders): (&Settings, &WorkflowFolders),
+    settings: &Settings,
+    folders: &WorkflowFolders,
     reads_messages: bool,
     spending_limit: Option<Usd>,
 ) -> Vec<String> {
@@ -394,7 +395,7 @@ mod tests {
     use raymond_model::turn_options::{EffortLevel, TurnOptions};
 
     fn shown(session: &Session, options: &ProcessOptions, settings: &Settings) -> String {
-        arguments(session, options, (settings, &WorkflowFolders::at(Path::new("/w"))), false, None)
+        arguments(session, options, settings, &WorkflowFolders::at(Path::new("/w")), false, None)
             .join(" ")
     }
 
@@ -422,7 +423,8 @@ mod tests {
         let line = arguments(
             &session,
             &ProcessOptions::default(),
-            (&Settings::default(), &WorkflowFolders::at(Path::new("/w"))),
+            &Settings::default(),
+            &WorkflowFolders::at(Path::new("/w")),
             true,
             None,
         )

@@ -11,18 +11,17 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::time::Duration;
 
-use tokio::io::AsyncWriteExt;
 use tokio::process::ChildStdin;
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
-use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::child::ProcessExit;
 use crate::message;
 use crate::stream::StreamParser;
 use crate::stream::background::TurnRemainder;
 use crate::transcript::{Error, StreamFollower};
-use crate::worker::{StopLevel, WorkerProcess, stopped};
+use crate::worker::{StopLevel, WorkerProcess, stopped, write_within};
 use crate::write_watch::WriteWatch;
 use raymond_model::approval::ApprovalVerdict;
 use raymond_model::id::{AgentId, MessageId};
@@ -62,21 +61,16 @@ pub enum FollowEnd {
     Unreadable(Error),
 }
 
-/// The timeouts of a turn.
-#[derive(Debug)]
-pub struct FollowTimeouts {
+/// The options for following a turn.
+pub struct FollowOptions<'turn> {
     /// The timeouts of its agent's supervision.
     pub limits: TurnTimeouts,
     /// The timeout of its first output, if that is known to come soon.
-    pub for_first_output: Option<Duration>,
-}
-
-/// The watch of a stream, where the system reports writes.
-pub struct StreamWatch<'a> {
-    /// Begins it.
-    pub begin: &'a dyn Fn() -> Option<WriteWatch>,
-    /// The time after which it begins.
-    pub after: Duration,
+    pub first_output: Option<Duration>,
+    /// Begins to watch its stream, where the system reports writes.
+    pub watch: &'turn dyn Fn() -> Option<WriteWatch>,
+    /// The time after which the watch begins.
+    pub watch_after: Duration,
 }
 
 /// Follows a turn to its end, and calls `changed` after new output.
@@ -85,11 +79,11 @@ pub async fn follow(
     follower: &mut StreamFollower,
     stream: &mut StreamParser,
     stop: &mut watch::Receiver<StopLevel>,
-    (timeouts, watch): (FollowTimeouts, StreamWatch<'_>),
+    options: FollowOptions<'_>,
     mut channel: TurnNewsChannel<'_>,
     changed: impl Fn(&StreamParser),
 ) -> FollowEnd {
-    let FollowTimeouts { limits, for_first_output } = timeouts;
+    let FollowOptions { limits, first_output, watch, watch_after } = options;
     let began = Instant::now();
     let deadline = began + Duration::from_millis(limits.timeout_ms);
     let mut progressed = began;
@@ -98,8 +92,8 @@ pub async fn follow(
     let mut first_pause = MIN_POLL_PAUSE;
     let mut pause = first_pause;
     loop {
-        if writes.is_none() && began.elapsed() >= watch.after {
-            let found = (watch.begin)();
+        if writes.is_none() && began.elapsed() >= watch_after {
+            let found = watch();
             // A write wakes the follower at once. The file is also read after a pause, in case a write was not
             // reported.
             if found.is_some() {
@@ -130,8 +124,7 @@ pub async fn follow(
         if stream.authentication_refusals >= MAX_AUTHENTICATION_REFUSALS {
             return FollowEnd::Unauthorized;
         }
-        if stream.events == 0
-            && for_first_output.is_some_and(|longest| progressed.elapsed() > longest)
+        if stream.events == 0 && first_output.is_some_and(|longest| progressed.elapsed() > longest)
         {
             return FollowEnd::NoOutput;
         }
@@ -238,21 +231,29 @@ impl TurnNewsSenders {
 /// The news of one turn, on their way to its process.
 #[derive(Debug)]
 pub struct TurnNewsChannel<'turn> {
-    /// The channel.
-    pub news: &'turn mut UnboundedReceiver<TurnNews>,
+    news: &'turn mut UnboundedReceiver<TurnNews>,
     /// The pipe to the process; `None` if nothing can be sent to it.
-    pub stdin: &'turn mut Option<ChildStdin>,
+    stdin: &'turn mut Option<ChildStdin>,
     /// The time for which the process waits for a person.
-    pub hold: Duration,
+    hold: Duration,
     /// The time since which it waits.
-    pub since: Option<Instant>,
+    since: Option<Instant>,
     /// The messages that are sent once no call waits for a person.
-    pub waiting: Vec<(MessageId, String)>,
+    waiting: Vec<(MessageId, String)>,
 }
 
-impl TurnNewsChannel<'_> {
+impl<'turn> TurnNewsChannel<'turn> {
+    /// Returns the channel of a turn that has begun.
+    pub fn new(
+        news: &'turn mut UnboundedReceiver<TurnNews>,
+        stdin: &'turn mut Option<ChildStdin>,
+        hold: Duration,
+    ) -> Self {
+        Self { news, stdin, hold, since: None, waiting: Vec::new() }
+    }
+
     /// Waits for the next news; forever if none can come.
-    pub async fn next(&mut self) -> TurnNews {
+    async fn next(&mut self) -> TurnNews {
         match self.news.recv().await {
             Some(news) => news,
             None => std::future::pending().await,
@@ -260,7 +261,7 @@ impl TurnNewsChannel<'_> {
     }
 
     /// Takes in the news, and writes them to the process.
-    pub async fn take(&mut self, news: TurnNews, stream: &mut StreamParser) {
+    async fn take(&mut self, news: TurnNews, stream: &mut StreamParser) {
         match news {
             TurnNews::Approval { call, verdict: None } => stream.approvals.hold(&call),
             TurnNews::Approval { call, verdict: Some(verdict) } => {
@@ -288,7 +289,7 @@ impl TurnNewsChannel<'_> {
         // runs.
         stream.approvals.answered(call);
         stream.approvals.has_given_rules |= matches!(verdict, ApprovalVerdict::AllowAlways { .. });
-        self.write(&line).await;
+        write_within(self.stdin, &line, WRITE_TIMEOUT).await;
         FaultPoint::ApprovalTold.reach();
     }
 
@@ -301,29 +302,15 @@ impl TurnNewsChannel<'_> {
         }
         FaultPoint::MessageBefore.reach();
         stream.messages.sent(id.clone());
-        if !self.write(&line).await {
+        if !write_within(self.stdin, &line, WRITE_TIMEOUT).await {
             stream.messages.not_sent(&id);
         }
         FaultPoint::MessageSent.reach();
     }
 
-    /// Writes a line. Returns false if the process does not read it; then nothing more is written to it.
-    async fn write(&mut self, line: &str) -> bool {
-        let Some(stdin) = self.stdin.as_mut() else { return false };
-        let written = async {
-            stdin.write_all(line.as_bytes()).await?;
-            stdin.flush().await
-        };
-        let is_written = timeout(WRITE_TIMEOUT, written).await.is_ok_and(|written| written.is_ok());
-        if !is_written {
-            drop(self.stdin.take());
-        }
-        is_written
-    }
-
     /// Returns the time until which the process waits for a person; `None` if it waits for none, or ends the wait
     /// itself.
-    pub fn held_until(&mut self, stream: &StreamParser) -> Option<Instant> {
+    fn held_until(&mut self, stream: &StreamParser) -> Option<Instant> {
         if self.stdin.is_none() || !stream.approvals.are_held() {
             self.since = None;
             return None;

@@ -1,16 +1,18 @@
-//! Reads the machine's resources: processors, and available memory and disk space.
+//! Reads the machine's resources: processors, and available memory and disk space; and its clock.
 //!
 //! If processes are confined to a part of the machine's memory, as in a container, that part counts. An unknown amount
 //! limits nothing.
 
 use std::cell::Cell;
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use rustix::fs::statvfs;
 use rustix::process::{Resource, getrlimit};
 
-use raymond_model::capacity::HostMemory;
+use raymond_model::capacity::{self, HostMemory};
+use raymond_model::settings::MaxProcs;
+use raymond_model::time::Timestamp;
 use raymond_store::fault::memory_table;
 
 /// The time for which a reading of the memory is reused.
@@ -53,6 +55,20 @@ impl MemoryProbe {
 /// Returns the number of processors that this process may use.
 pub fn cores() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Returns the number of turns that may run at the same time on this machine.
+pub fn turn_capacity(max_procs: MaxProcs, memory: Option<HostMemory>) -> usize {
+    match max_procs {
+        MaxProcs::Auto => capacity::processes(cores(), memory),
+        MaxProcs::Count(count) => count.max(1),
+    }
+}
+
+/// Returns a time of the system in milliseconds since 1970.
+pub fn timestamp(time: SystemTime) -> Timestamp {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
 }
 
 /// Returns the number of files that this process may open at the same time, if that is less than a run needs.

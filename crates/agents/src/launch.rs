@@ -14,10 +14,10 @@ use uuid::Uuid;
 use crate::captured_output::ProcessSpec;
 use crate::child::cgroup::{ProcessCgroup, RunGroups};
 use crate::claude::ClaudeRunner;
-use crate::command;
-use crate::command::arguments;
+use crate::command::{self, arguments};
+use crate::config_files::{ConfigFiles, take_out_configs};
 use crate::transcript::ProcessFiles;
-use crate::worker::{ConfigFiles, Worker, WorkerProcess, WorkerSpec, take_out_configs};
+use crate::worker::{Worker, WorkerProcess, WorkerSpec};
 use crate::worker_slot::WorkerSlot;
 use raymond_model::id::{AgentId, SessionId};
 use raymond_model::money::Usd;
@@ -81,7 +81,8 @@ impl ClaudeRunner {
         let mut arguments = arguments(
             launch.session,
             &options,
-            (&self.settings, &self.folders),
+            &self.settings,
+            &self.folders,
             reads_messages,
             launch.spending_limit,
         );
@@ -117,18 +118,18 @@ impl ClaudeRunner {
         let groups = Arc::clone(&self.groups);
         let started = if self.pool.is_busy() {
             let (files, prompt) = (files.clone(), launch.prompt.map(str::to_owned));
-            let start = move || start_with(&files, &proofs, prompt.as_deref(), (start, &groups));
+            let start = move || start_with(&files, &proofs, prompt.as_deref(), start, &groups);
             let lost = |error: JoinError| Err(LaunchError::Process(error.into()));
             spawn_blocking(start).await.unwrap_or_else(lost)
         } else {
-            start_with(&files, &proofs, launch.prompt, (start, &groups))
+            start_with(&files, &proofs, launch.prompt, start, &groups)
         };
         let (process, group) = started.map_err(|unstarted| match unstarted {
             LaunchError::Files(path, error) => unwritable(&path, &error),
             LaunchError::Process(error) => not_started(&self.program, &cwd, &error),
         })?;
         let stream = files.stream.clone();
-        let mut worker = Worker::new(process, files, (launch.session.id.clone(), 0))
+        let mut worker = Worker::new(process, files, launch.session.id.clone(), 0)
             .map_err(|error| unwritable(&stream, &error))?;
         worker.configs = configs.leave();
         worker.cgroup = group;
@@ -200,7 +201,8 @@ fn start_with(
     files: &ProcessFiles,
     proofs: &StepProofs,
     prompt: Option<&str>,
-    (start, groups): (WorkerSpec, &Arc<RunGroups>),
+    start: WorkerSpec,
+    groups: &Arc<RunGroups>,
 ) -> Result<(WorkerProcess, Option<ProcessCgroup>), LaunchError> {
     FaultPoint::SpawnBefore.reach();
     files.prove_start(proofs).map_err(|(path, error)| LaunchError::Files(path, error))?;

@@ -5,11 +5,11 @@
 
 use std::fmt::Write as _;
 use std::rc::Rc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use raymond_model::id::AgentId;
 use raymond_model::supervision::TurnTimeouts;
-use raymond_model::time::{Timestamp, format_duration};
+use raymond_model::time::format_duration;
 use raymond_model::turn::{FailureCause, SuspendedTurn, TurnFailure, TurnInput, TurnOutcome};
 use raymond_model::turn_options::BackgroundWork;
 use raymond_model::usage::ProcessSpending;
@@ -21,15 +21,14 @@ use tokio::time::sleep;
 use super::classify::{ApiError, LOG_IN, ZonedTime, judge, why_no_answer};
 use super::claude::{ClaudeRunner, WorkerTurn};
 use super::follow::FollowEnd;
-use super::host::is_disk_full;
+use super::host::{is_disk_full, timestamp};
 use super::message;
 use super::stream::background::TurnRemainder;
 use super::stream::{StreamParser, TurnResult};
 use super::transcript::{ProcessFiles, TurnFiles};
-use super::worker::{ShutdownMode, Worker};
 use crate::child::ProcessExit;
-use crate::claude::TurnNotice;
-use crate::worker::{StopLevel, stopped};
+use crate::runner::TurnNotice;
+use crate::worker::{ShutdownMode, StopLevel, Worker, stopped, write_within};
 
 /// Returns the outcome of a turn; a failure names the process's stream among the `files`.
 pub fn outcome(
@@ -156,7 +155,7 @@ fn refused_access(stream: &StreamParser) -> (FailureCause, &'static str) {
 
 /// Returns the time at which the result was written, which may be long before it is read, in the local zone.
 fn moment(stream: &StreamParser) -> ZonedTime {
-    let now = Timestamp(u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0));
+    let now = timestamp(SystemTime::now());
     let written = stream.result_written.filter(|written| *written <= now);
     ZonedTime { now: written.unwrap_or(now), zone: jiff::tz::TimeZone::system() }
 }
@@ -176,7 +175,8 @@ impl ClaudeRunner {
         &self,
         turn: WorkerTurn,
         end: FollowEnd,
-        (input, notices): (&TurnInput, &impl Fn(TurnNotice<'_>)),
+        input: &TurnInput,
+        notices: &impl Fn(TurnNotice<'_>),
         stop: &watch::Receiver<StopLevel>,
     ) -> TurnOutcome {
         let WorkerTurn { mut worker, mut stream, attached, .. } = turn;
@@ -363,7 +363,9 @@ async fn read_cost_of_tasks(
     if stream.background_work != BackgroundWork::End || !stream.background.has_running() {
         return;
     }
-    if worker.command(&message::get_usage(message::FINAL_USAGE), COST_TIMEOUT).await {
+    if write_within(&mut worker.stdin, &message::get_usage(message::FINAL_USAGE), COST_TIMEOUT)
+        .await
+    {
         worker.read_until(stream, stop, COST_TIMEOUT, StreamParser::has_final_cost).await;
     }
 }
@@ -378,7 +380,9 @@ async fn interrupt(
         return;
     }
     let lines = message::interrupt() + &message::get_usage(message::FINAL_USAGE);
-    if *stop.borrow() != StopLevel::Now && worker.command(&lines, COST_TIMEOUT).await {
+    if *stop.borrow() != StopLevel::Now
+        && write_within(&mut worker.stdin, &lines, COST_TIMEOUT).await
+    {
         let is_refused =
             |stream: &StreamParser| stream.answered_requests.refusal(message::INTERRUPT).is_some();
         let is_done = |stream: &StreamParser| stream.has_settled() || is_refused(stream);

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use raymond_model::id::{MessageId, SessionId};
-use raymond_model::turn::TurnInput;
+use raymond_model::turn::{TurnId, TurnInput};
 use raymond_model::turn_options::EnvValue;
 use raymond_store::plain_file;
 use raymond_store::plain_file::FileReplacement;
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
-use super::stream::line::{LineKind, StreamLine, get, text};
-use super::turn_transcript::TurnTranscript;
+use super::transcript::TurnFiles;
+use super::turn_transcript::{TurnTranscript, turns_of};
 
 // The beginning of a session that takes the place of lost ones: the prompts and answers of their turns.
 //
@@ -57,9 +57,9 @@ pub(super) fn with_recap(steps: &Path, input: &TurnInput) -> TurnInput {
 /// Returns whether a process of the agent has said at its end that a full disk kept it from saving all of a session.
 /// Only its latest streams are looked at.
 pub(super) fn has_lost_writes(steps: &Path, input: &TurnInput, session: &SessionId) -> bool {
-    let says_so = |name: &String| {
+    let says_so = |turn: &TurnId| {
         let mut end = Vec::new();
-        let stream = plain_file::open(&steps.join(format!("{name}.jsonl"))).ok();
+        let stream = plain_file::open(&TurnFiles::of(steps, turn).stream).ok();
         let read = stream.and_then(|mut stream| {
             let from = stream.metadata().ok()?.len().saturating_sub(END_BYTES);
             stream.seek(SeekFrom::Start(from)).ok()?;
@@ -76,8 +76,8 @@ pub(super) fn has_lost_writes(steps: &Path, input: &TurnInput, session: &Session
 /// Returns the latest turns of the lost sessions that fit, the oldest first.
 fn answered_turns(steps: &Path, input: &TurnInput) -> Vec<String> {
     let (mut shown, mut bytes) = (Vec::new(), 0);
-    for name in earlier_turns(steps, input).into_iter().rev() {
-        let Some(turn) = answered(steps, &name, &input.session.ancestors) else { continue };
+    for turn in earlier_turns(steps, input).into_iter().rev() {
+        let Some(turn) = answered(steps, &turn, &input.session.ancestors) else { continue };
         let [prompt, answer] = [&turn.prompt, &turn.answer].map(|text| shortened(text));
         let text = format!("----- Prompt -----\n\n{prompt}\n\n----- Answer -----\n\n{answer}");
         bytes += text.len();
@@ -91,41 +91,19 @@ fn answered_turns(steps: &Path, input: &TurnInput) -> Vec<String> {
     shown
 }
 
-/// Returns the names of the agent's turns before this one, in their order.
-fn earlier_turns(steps: &Path, input: &TurnInput) -> Vec<String> {
-    let before = format!("{}-", input.turn.agent.file_name());
-    let files = std::fs::read_dir(steps).into_iter().flatten().flatten();
-    let mut turns: Vec<(u64, u32, String)> = files
-        .filter_map(|file| {
-            let file = file.file_name().into_string().ok()?;
-            let name = file.strip_suffix(".jsonl").or_else(|| file.strip_suffix(".turn"))?;
-            let (step, turn) = name.strip_prefix(&before)?.split_once('-')?;
-            Some((step.parse().ok()?, turn.parse().ok()?, name.to_owned()))
-        })
-        .filter(|(step, turn, _)| (*step, *turn) < (input.turn.step, input.turn.turn))
-        .collect();
-    turns.sort();
-    turns.into_iter().map(|(_, _, name)| name).collect()
+/// Returns the agent's turns before this one, in their order.
+fn earlier_turns(steps: &Path, input: &TurnInput) -> BTreeSet<TurnId> {
+    let mut turns = turns_of(steps, &input.turn.agent).unwrap_or_default();
+    turns.split_off(&input.turn);
+    turns
 }
 
 /// Returns a turn of one of these sessions; `None` if it has no answer.
-fn answered(steps: &Path, name: &str, sessions: &[SessionId]) -> Option<AnsweredTurn> {
-    let (mut session, mut is_answered) = (None, false);
-    let visit = |line: &str| {
-        if let Some(event) = StreamLine::parse(line) {
-            session = session.take().or_else(|| text(event.session_id));
-            if event.kind == LineKind::Result {
-                is_answered = !get(event.is_error).unwrap_or(false);
-            }
-        }
-        Ok(())
-    };
-    TurnTranscript::find(steps, name)?.for_each_line(visit).ok()?;
-    let session = session.filter(|_| is_answered)?;
-    if !sessions.iter().any(|lost| lost.as_str() == session) {
+fn answered(steps: &Path, turn: &TurnId, sessions: &[SessionId]) -> Option<AnsweredTurn> {
+    let found = TurnTranscript::find(steps, &turn.stem())?.prompt_and_reply().ok()?;
+    if !found.has_succeeded || !sessions.contains(&found.session?) {
         return None;
     }
-    let found = TurnTranscript::find(steps, name)?.prompt_and_reply().ok()?;
     let prompt = found.prompt?;
     let prompt = prompt
         .rsplit(PROMPT_FOLLOWS)

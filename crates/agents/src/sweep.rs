@@ -10,7 +10,7 @@ use super::claude::ClaudeRunner;
 use super::transcript::{ProcessFiles, TurnFiles};
 use super::worker::TERM_GRACE;
 use crate::captured_output;
-use crate::worker::remove_all_configs_but;
+use crate::config_files::remove_all_configs_but;
 use raymond_model::turn::TurnId;
 
 /// The longest time to wait for the last processes of a run to end before they are killed.
@@ -27,7 +27,8 @@ impl ClaudeRunner {
             self.pool.drain().into_iter().for_each(|worker| self.retire(worker));
             let _ = tokio::time::timeout(SHUTDOWN_TIMEOUT, self.pool.empty()).await;
         }
-        let keep: Vec<String> = keep.iter().map(|turn| self.process_of(turn)).collect();
+        let keep: Vec<String> =
+            keep.iter().map(|turn| TurnFiles::of(&self.steps, turn).place().0).collect();
         let is_over = |process: &str| !keep.iter().any(|kept| kept == process);
         if self.is_resumed {
             self.wait_for_orphans(is_over).await;
@@ -74,11 +75,5 @@ impl ClaudeRunner {
         let found = spawn_blocking(move || orphans::find(&marker)).await.unwrap_or_default();
         let kept = found.iter().filter(|orphan| processes.contains(&orphan.process));
         kept.filter_map(|orphan| self.groups.find(orphan.pid)).collect()
-    }
-
-    /// Returns the name of the files of the process that serves a turn.
-    fn process_of(&self, turn: &TurnId) -> String {
-        let turn_offset = TurnFiles::of(&self.steps, turn).turn_offset();
-        turn_offset.map_or_else(|| turn.stem(), |turn_offset| turn_offset.process)
     }
 }

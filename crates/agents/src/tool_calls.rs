@@ -149,29 +149,19 @@ type ServedTurns = Vec<(u64, usize)>;
 pub fn read(steps: &Path, turns: &[TurnId]) -> Vec<Option<u64>> {
     let mut processes: HashMap<String, ServedTurns> = HashMap::new();
     for (index, turn) in turns.iter().enumerate() {
-        if let Some((process, from)) = place(steps, turn) {
-            processes.entry(process).or_default().push((from, index));
-        }
+        let (process, from) = TurnFiles::of(steps, turn).place();
+        processes.entry(process).or_default().push((from, index));
     }
     let mut times = vec![None; turns.len()];
     let mut left = MAX_BYTES;
     for (process, mut served) in processes {
         served.sort_unstable();
-        if let Ok(stream) = plain_file::open(&steps.join(format!("{process}.jsonl"))) {
+        if let Ok(stream) = plain_file::open(&TurnFiles::named(steps, &process).stream) {
             // Turns that cannot be read are left out, and the rest is reported.
             let _ = read_process(stream, &served, &mut left, &mut times);
         }
     }
     times
-}
-
-/// Returns the process that served a turn, and the place in its stream where the turn begins.
-fn place(steps: &Path, turn: &TurnId) -> Option<(String, u64)> {
-    let files = TurnFiles::of(steps, turn);
-    if plain_file::is_there(&steps.join(format!("{}.jsonl", turn.stem()))) {
-        return Some((turn.stem(), 0));
-    }
-    files.turn_offset().map(|offset| (offset.process, offset.from))
 }
 
 fn read_process(

@@ -11,10 +11,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use super::stream::{LineTooLong, StreamParser};
-use super::write_watch::written_at;
 use crate::captured_output;
-use raymond_model::turn::TurnId;
-use raymond_model::turn::TurnOffset;
+use crate::host::timestamp;
+use raymond_model::turn::{TurnId, TurnOffset};
 use raymond_store::fault::FaultPoint;
 use raymond_store::plain_file;
 use raymond_store::proof::StepProofs;
@@ -68,9 +67,14 @@ pub struct OpenProcessFiles {
 impl TurnFiles {
     /// Returns the files of a turn in the directory of all turns.
     pub fn of(steps: &Path, turn: &TurnId) -> Self {
-        let file = |ending: &str| steps.join(format!("{}.{ending}", turn.stem()));
+        Self::named(steps, &turn.stem())
+    }
+
+    /// Returns the files of the turn of that name.
+    pub(super) fn named(steps: &Path, stem: &str) -> Self {
+        let file = |ending: &str| steps.join(format!("{stem}.{ending}"));
         Self {
-            stem: turn.stem(),
+            stem: stem.to_owned(),
             stream: file("jsonl"),
             turn_offset: file("turn"),
             started: file("started"),
@@ -126,6 +130,14 @@ impl TurnFiles {
     /// turn's prompt had not been sent yet.
     pub fn turn_offset(&self) -> Option<TurnOffset> {
         serde_json::from_slice(&self.read_turn_offset()?).ok()
+    }
+
+    /// Returns the name of the process that serves the turn, and the byte of its stream at which the turn begins.
+    pub(super) fn place(&self) -> (String, u64) {
+        match self.turn_offset().filter(|_| !plain_file::is_there(&self.stream)) {
+            Some(turn_offset) => (turn_offset.process, turn_offset.from),
+            None => (self.stem.clone(), 0),
+        }
     }
 
     /// Reads the file of the turn's offset.
@@ -303,7 +315,8 @@ impl StreamFollower {
     /// Notes when a result was written that does not say so itself: when its file was last changed.
     fn note_time_of_result(&self, stream: &mut StreamParser) {
         if stream.result.is_some() && stream.result_written.is_none() {
-            stream.result_written = self.file.as_ref().and_then(written_at);
+            let written = self.file.as_ref().and_then(|file| file.metadata().ok()?.modified().ok());
+            stream.result_written = written.map(timestamp);
         }
     }
 

@@ -4,31 +4,29 @@
 //! turn ends when nothing more can follow its result. A process that got its prompt as a file had only one turn, and
 //! all its output belongs to that turn.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::io::{ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use raymond_model::cassette::{FilePatch, TextEdit};
-use raymond_model::id::{AgentId, MessageId};
+use raymond_model::id::{AgentId, MessageId, SessionId};
 use raymond_model::time::Timestamp;
 use raymond_model::tool_call::{ToolCall, ToolKind, ToolOutcome};
-use raymond_model::turn::{TurnId, TurnOffset};
+use raymond_model::turn::TurnId;
 use raymond_store::plain_file;
 use serde_json::Value;
 
+use crate::host::timestamp;
 use crate::message;
 use crate::stream::background::TurnRemainder;
 use crate::stream::line::{
-    AssembledLine, LineKind, RawField, StreamLine, StreamLineAssembler, get,
+    AssembledLine, LineKind, RawField, StreamLine, StreamLineAssembler, get, text,
 };
 use crate::stream::{LineTooLong, StreamParser, TurnActivity, TurnResult};
 use crate::tool_calls::ToolCalls;
-use crate::transcript::TurnFiles;
-
-/// The maximum size of the file with a turn's position, in bytes.
-const MAX_TURN_OFFSET_BYTES: u64 = 1024 * 1024;
+use crate::transcript::{ProcessFiles, TurnFiles};
 
 /// The maximum size of a prompt, in bytes.
 const MAX_PROMPT_BYTES: u64 = 256 * 1024 * 1024;
@@ -59,22 +57,26 @@ pub struct PromptAndReply {
     pub structured: Option<String>,
     /// Its tool calls, in order.
     pub calls: Vec<ToolCall>,
+    /// The session of its process.
+    pub session: Option<SessionId>,
+    /// True if it ended without an error.
+    pub has_succeeded: bool,
 }
 
 impl TurnTranscript {
     /// Returns the transcript of the turn of that name; `None` if it has left no stream, like a script's.
     pub fn find(steps: &Path, name: &str) -> Option<Self> {
-        let file = |name: &str, ending: &str| steps.join(format!("{name}.{ending}"));
+        let files = TurnFiles::named(steps, name);
         let transcript =
             |stream, read, message, prompt| Self { stream, read, is_over: false, message, prompt };
-        if let Ok(stream) = plain_file::open(&file(name, "jsonl")) {
-            let prompt = Some(file(name, "prompt")).filter(|prompt| prompt.exists());
+        if let Ok(stream) = plain_file::open(&files.stream) {
+            let prompt = Some(ProcessFiles::named(steps, name).prompt).filter(|path| path.exists());
             let read = prompt.is_none().then(StreamParser::default);
             return Some(transcript(stream, read, None, prompt));
         }
-        let turn_offset = plain_file::read(&file(name, "turn"), MAX_TURN_OFFSET_BYTES).ok()?;
-        let turn_offset: TurnOffset = serde_json::from_slice(&turn_offset).ok()?;
-        let mut stream = plain_file::open(&file(&turn_offset.process, "jsonl")).ok()?;
+        let turn_offset = files.turn_offset()?;
+        let mut stream =
+            plain_file::open(&TurnFiles::named(steps, &turn_offset.process).stream).ok()?;
         stream.seek(SeekFrom::Start(turn_offset.from)).ok()?;
         let read = StreamParser::answer_to(turn_offset.message.clone(), turn_offset.spent);
         Some(transcript(stream, Some(read), Some(turn_offset.message), None))
@@ -103,6 +105,9 @@ impl TurnTranscript {
         self.each(|_, event| {
             let Some(event) = event else { return Ok(()) };
             calls.take(event, |call, result| changes.take(call, result));
+            if found.session.is_none() {
+                found.session = text(event.session_id).map(|id| SessionId::new(&id));
+            }
             match event.kind {
                 LineKind::User if found.prompt.is_none() && asks(event, message.as_ref()) => {
                     found.prompt =
@@ -113,6 +118,7 @@ impl TurnTranscript {
                 }
                 LineKind::Result => {
                     let result = TurnResult::read(event);
+                    found.has_succeeded = !result.is_error;
                     (found.answer, found.structured) = (result.text, result.structured);
                 }
                 _ => {}
@@ -123,7 +129,8 @@ impl TurnTranscript {
         found.calls = calls.finish(|id| approvals.is_some_and(|calls| calls.is_unanswered(id)));
         // Of several results, the judged result is the answer.
         let judged = self.read.and_then(|read| read.result);
-        let (judged, structured) = judged.map_or((None, None), |one| (one.text, one.structured));
+        let (judged, structured) =
+            judged.map_or((None, None), |result| (result.text, result.structured));
         found.answer = judged.or(found.answer).or(written);
         found.structured = structured.or(found.structured);
         Ok(found)
@@ -315,7 +322,7 @@ const TAIL_CHUNK_BYTES: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// The system's error; a directory that does not exist counts as empty.
-pub fn for_each_begun(steps: &Path, mut visit: impl FnMut(&str)) -> std::io::Result<()> {
+pub fn for_each_begun(steps: &Path, mut visit: impl FnMut(&str)) -> io::Result<()> {
     let entries = match std::fs::read_dir(steps) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries?,
@@ -330,21 +337,32 @@ pub fn for_each_begun(steps: &Path, mut visit: impl FnMut(&str)) -> std::io::Res
     Ok(())
 }
 
+/// Returns the turns of an agent that have been begun, in their order.
+///
+/// # Errors
+/// The system's error.
+pub(super) fn turns_of(steps: &Path, agent: &AgentId) -> io::Result<BTreeSet<TurnId>> {
+    let name = agent.file_name();
+    let mut turns = BTreeSet::new();
+    for_each_begun(steps, |stem| {
+        turns.extend(stem.strip_prefix(&*name).and_then(|rest| {
+            let (step, turn) = rest.strip_prefix('-')?.split_once('-')?;
+            Some(TurnId {
+                agent: agent.clone(),
+                step: step.parse().ok()?,
+                turn: turn.parse().ok()?,
+            })
+        }));
+    })?;
+    Ok(turns)
+}
+
 /// Returns the last turn of an agent that was begun, if any was.
 ///
 /// # Errors
 /// The system's error.
-pub fn last(steps: &Path, agent: &AgentId) -> std::io::Result<Option<TurnId>> {
-    let own = agent.file_name();
-    let mut last = None;
-    for_each_begun(steps, |stem| {
-        let number = stem.strip_prefix(&*own).and_then(|rest| {
-            let (step, turn) = rest.strip_prefix('-')?.split_once('-')?;
-            Some((step.parse::<u64>().ok()?, turn.parse::<u32>().ok()?))
-        });
-        last = last.max(number);
-    })?;
-    Ok(last.map(|(step, turn)| TurnId { agent: agent.clone(), step, turn }))
+pub fn last(steps: &Path, agent: &AgentId) -> io::Result<Option<TurnId>> {
+    Ok(turns_of(steps, agent)?.pop_last())
 }
 
 /// An observer of a turn.
@@ -364,13 +382,9 @@ impl TurnTail {
     /// Observes a turn that was begun; `keep` is the number of the last items of its conversation that are kept.
     pub fn of(steps: &Path, turn: &TurnId, keep: usize) -> Self {
         let files = TurnFiles::of(steps, turn);
-        let turn_offset = files.turn_offset();
-        let stem = turn_offset
-            .as_ref()
-            .map_or_else(|| turn.stem(), |turn_offset| turn_offset.process.clone());
-        let from = turn_offset.map_or(0, |turn_offset| turn_offset.from);
+        let (process, from) = files.place();
         Self {
-            path: steps.join(format!("{stem}.jsonl")),
+            path: TurnFiles::named(steps, &process).stream,
             stream: None,
             from,
             position: from,
@@ -383,7 +397,7 @@ impl TurnTail {
     ///
     /// # Errors
     /// The system's error.
-    pub fn read_new(&mut self) -> std::io::Result<bool> {
+    pub fn read_new(&mut self) -> io::Result<bool> {
         let stream = match &mut self.stream {
             Some(stream) => stream,
             None => match plain_file::open(&self.path) {
@@ -418,11 +432,6 @@ pub fn changed(path: &Path) -> Option<Timestamp> {
     std::fs::metadata(path).and_then(|file| file.modified()).map(timestamp).ok()
 }
 
-fn timestamp(time: SystemTime) -> Timestamp {
-    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -430,6 +439,7 @@ mod tests {
     use super::*;
     use crate::stream::MAX_LINE_BYTES;
     use crate::tool_calls::tests::called;
+    use raymond_model::turn::TurnOffset;
     use raymond_model::usage::ProcessSpending;
 
     fn read(steps: &Path, name: &str) -> PromptAndReply {

@@ -7,15 +7,11 @@
 use std::cell::{OnceCell, RefCell};
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
-use std::time::UNIX_EPOCH;
 
 use tokio::sync::Notify;
 use tokio::task::{AbortHandle, spawn_local};
-
-use raymond_model::time::Timestamp;
 
 /// The files that are followed, by their names.
 type FollowedFiles = Rc<RefCell<HashMap<OsString, Rc<Notify>>>>;
@@ -167,13 +163,6 @@ mod system {
             std::future::pending().await
         }
     }
-}
-
-/// Returns the time of the last write into a file.
-pub(super) fn written_at(file: &File) -> Option<Timestamp> {
-    let at = file.metadata().ok()?.modified().ok()?;
-    let since = at.duration_since(UNIX_EPOCH).ok()?;
-    since.as_millis().try_into().ok().map(Timestamp)
 }
 
 #[cfg(test)]

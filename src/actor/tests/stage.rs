@@ -29,7 +29,7 @@ use crate::domain::settings::{MaxProcs, Settings};
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::time::Timestamp;
 use crate::domain::transition::Variables;
-use crate::domain::turn::{TurnId, TurnInput, TurnOutcome, TurnReply};
+use crate::domain::turn::{TurnInput, TurnOutcome, TurnReply};
 use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::language::source::WorkflowSource;
 use crate::proof::ProofKey;
@@ -125,10 +125,6 @@ impl StepRunner for Player {
         })
     }
 
-    fn begun_turns(&self, _: Vec<TurnId>) -> Vec<TurnId> {
-        Vec::new()
-    }
-
     fn capacity(&self) -> usize {
         self.capacity.get()
     }
@@ -138,10 +134,6 @@ impl StepRunner for Player {
     }
 
     fn stop_all(&self, _: StopLevel) {}
-
-    fn sweep(self: Rc<Self>, _: Vec<TurnId>) -> LocalFuture<usize> {
-        Box::pin(std::future::ready(0))
-    }
 }
 
 /// An observer that keeps all published records, and calls a test's function for each.

@@ -85,7 +85,7 @@ async fn until(holds: impl Fn() -> bool) {
 /// Runs three turns with room for one process; the second is abandoned in its middle and followed again.
 async fn left_and_taken_up(test: &Test) {
     let claude = room(test, &test.root().join("steps"));
-    let quiet = |_: raymond::process::claude::TurnNotice<'_>| {};
+    let quiet = |_: raymond::process::runner::TurnNotice<'_>| {};
     let session = Session::fresh(SessionId::new("one"));
     let first = replied(claude.run(&turn(1, session.clone(), "start"), quiet).await);
 

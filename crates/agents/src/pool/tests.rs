@@ -7,7 +7,7 @@ use crate::worker::WorkerProcess;
 /// A process that has ended already, in the place of one that waits.
 fn worker(pool: &WorkerPool, name: &str) -> Worker {
     let files = ProcessFiles::named(std::path::Path::new("nowhere"), name);
-    let worker = Worker::new(WorkerProcess::Gone, files, (SessionId::new("s"), 0));
+    let worker = Worker::new(WorkerProcess::Gone, files, SessionId::new("s"), 0);
     Worker { slot: pool.free_slot(), ..worker.expect("no stream is no error") }
 }
 

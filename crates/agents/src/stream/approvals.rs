@@ -38,7 +38,7 @@ struct AskedCall {
     request: ApprovalRequest,
     /// The whole input, which goes back with the answer.
     input: Box<RawValue>,
-    standing: CallStatus,
+    status: CallStatus,
 }
 
 /// The status of a call.
@@ -48,10 +48,8 @@ enum CallStatus {
     New,
     /// A person is asked, and the question is stored.
     Held,
-    /// It has its answer.
-    Answered,
-    /// It no longer needs an answer.
-    Over,
+    /// It has its answer, or no longer needs one.
+    Settled,
 }
 
 #[derive(Deserialize)]
@@ -83,12 +81,6 @@ struct ProgramRule {
     tool_name: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rule_content: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct DeniedCall<'line> {
-    #[serde(borrow)]
-    tool_use_id: RawField<'line>,
 }
 
 #[derive(Serialize)]
@@ -126,7 +118,7 @@ impl ApprovalCalls {
 
     /// Returns whether a person is asked about a call.
     pub fn are_held(&self) -> bool {
-        self.calls.iter().any(|call| call.standing == CallStatus::Held)
+        self.calls.iter().any(|call| call.status == CallStatus::Held)
     }
 
     /// Returns the ids of the calls that have no answer, and so have not run.
@@ -147,13 +139,13 @@ impl ApprovalCalls {
 
     /// Notes that the answer to a call was written.
     pub fn answered(&mut self, call: &str) {
-        self.set(call, CallStatus::Answered);
+        self.set(call, CallStatus::Settled);
     }
 
     /// Returns the line that tells the program the answer to a call; `None` if it waits for none.
     pub fn answer_line(&self, call: &str, verdict: &ApprovalVerdict) -> Option<String> {
-        let asked =
-            self.calls.iter().find(|one| one.request.call == call && one.is_unanswered())?;
+        let mut unanswered = self.calls.iter().filter(|asked| asked.is_unanswered());
+        let asked = unanswered.find(|asked| asked.request.call == call)?;
         let response = match verdict {
             ApprovalVerdict::Allow => {
                 ProgramVerdict::Allow { updated_input: &asked.input, updated_permissions: vec![] }
@@ -204,15 +196,15 @@ impl ApprovalCalls {
         let reasons = why.into_iter().chain(kind).chain(text(asked.blocked_path));
         let reasons: Vec<String> = reasons.collect();
         request.reason = (!reasons.is_empty()).then(|| reasons.join(", "));
-        let standing = CallStatus::New;
-        self.calls.push(AskedCall { id, request, input: input.to_owned(), standing });
+        let (input, status) = (input.to_owned(), CallStatus::New);
+        self.calls.push(AskedCall { id, request, input, status });
     }
 
     /// Takes in that the program gives a request up.
     pub(super) fn cancelled(&mut self, event: &StreamLine<'_>) {
         let Some(id) = text(event.request_id).filter(|_| !self.is_cut_off) else { return };
         for call in self.calls.iter_mut().filter(|call| call.id == id && call.is_unanswered()) {
-            call.standing = CallStatus::Over;
+            call.status = CallStatus::Settled;
         }
     }
 
@@ -221,16 +213,13 @@ impl ApprovalCalls {
         let Some(response) = get::<ControlResponse<'_>>(event.response) else { return };
         let Some(id) = text(response.request_id) else { return };
         for call in self.calls.iter_mut().filter(|call| call.id == id) {
-            call.standing = CallStatus::Answered;
+            call.status = CallStatus::Settled;
         }
     }
 
     /// Takes in that a call has run.
     pub(super) fn has_run(&mut self, id: &str) {
-        let ran = self.calls.iter_mut().filter(|call| call.request.call == id);
-        for call in ran.filter(|call| call.is_unanswered()) {
-            call.standing = CallStatus::Over;
-        }
+        self.set(id, CallStatus::Settled);
     }
 
     /// Takes in the end of the turn, with the calls that were refused in it.
@@ -238,30 +227,27 @@ impl ApprovalCalls {
         if self.is_cut_off || self.calls.is_empty() {
             return;
         }
-        let denied: Vec<DeniedCall<'_>> = get(event.permission_denials).unwrap_or_default();
-        let denied: Vec<String> =
-            denied.into_iter().filter_map(|call| text(call.tool_use_id)).collect();
+        let denied: Vec<PermissionDenial<'_>> = get(event.permission_denials).unwrap_or_default();
+        let denied: Vec<String> = denied.iter().filter_map(|denial| text(denial.id)).collect();
         for call in self.calls.iter_mut().filter(|call| call.is_unanswered()) {
             if !denied.contains(&call.request.call) {
-                call.standing = CallStatus::Over;
+                call.status = CallStatus::Settled;
             }
         }
     }
 
-    fn set(&mut self, call: &str, standing: CallStatus) {
-        let unanswered = self.calls.iter_mut().filter(|one| one.is_unanswered());
-        for one in unanswered.filter(|one| one.request.call == call) {
-            one.standing = standing;
+    /// Sets the status of a call that has no answer.
+    fn set(&mut self, id: &str, status: CallStatus) {
+        let unanswered = self.calls.iter_mut().filter(|call| call.is_unanswered());
+        for call in unanswered.filter(|call| call.request.call == id) {
+            call.status = status;
         }
     }
 }
 
 impl AskedCall {
     fn is_unanswered(&self) -> bool {
-        match self.standing {
-            CallStatus::New | CallStatus::Held => true,
-            CallStatus::Answered | CallStatus::Over => false,
-        }
+        self.status != CallStatus::Settled
     }
 }
 
@@ -361,7 +347,7 @@ struct ToolCall {
     tool: String,
     input: Value,
     why: String,
-    standing: RefusalStatus,
+    status: RefusalStatus,
 }
 
 /// The certainty of a call's refusal.
@@ -390,7 +376,7 @@ impl RefusedTools {
     /// Returns the refused calls of the turn.
     pub fn refusals(&self) -> ToolRefusals {
         let mut refusals = self.certain.clone();
-        let presumed = self.calls.iter().filter(|call| call.standing == RefusalStatus::Presumed);
+        let presumed = self.calls.iter().filter(|call| call.status == RefusalStatus::Presumed);
         for call in presumed.filter(|_| !self.has_result) {
             refusals.add(&call.refusal(), NAMED_PER_TURN);
         }
@@ -419,9 +405,9 @@ impl RefusedTools {
         }
         let Some(why) = text(content.answer).map(beginning) else { return };
         let call = self.call(id);
-        let is_news = call.standing == RefusalStatus::Open && reads_like_a_refusal(&why);
+        let is_news = call.status == RefusalStatus::Open && reads_like_a_refusal(&why);
         if is_news {
-            call.standing = RefusalStatus::Presumed;
+            call.status = RefusalStatus::Presumed;
         }
         if call.why.is_empty() {
             call.why = why;
@@ -437,11 +423,11 @@ impl RefusedTools {
         let Some(id) = text(event.tool_use_id) else { return };
         let (tool, why) = (text(event.tool_name), text(event.message).map(beginning));
         let call = self.call(id);
-        if call.standing == RefusalStatus::Refused {
+        if call.status == RefusalStatus::Refused {
             return;
         }
         let was_seen =
-            std::mem::replace(&mut call.standing, RefusalStatus::Refused) != RefusalStatus::Open;
+            std::mem::replace(&mut call.status, RefusalStatus::Refused) != RefusalStatus::Open;
         call.tool = tool.unwrap_or_else(|| std::mem::take(&mut call.tool));
         call.why = why.unwrap_or_else(|| std::mem::take(&mut call.why));
         let refusal = call.refusal();
@@ -459,8 +445,7 @@ impl RefusedTools {
         for denial in denials {
             let Some(id) = text(denial.id).filter(|id| !is_unanswered(id)) else { continue };
             let call = self.call(id);
-            if std::mem::replace(&mut call.standing, RefusalStatus::Refused)
-                == RefusalStatus::Refused
+            if std::mem::replace(&mut call.status, RefusalStatus::Refused) == RefusalStatus::Refused
             {
                 continue;
             }

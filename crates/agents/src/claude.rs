@@ -405,24 +405,24 @@ const LOGIN_ENDS_SOON_MS: u64 = 24 * 3_600_000;
 /// The warnings that have not been given yet.
 #[derive(Debug, Default)]
 pub(super) struct Warnings {
-    is_version_told: Cell<bool>,
-    is_login_told: Cell<bool>,
+    has_warned_of_version: Cell<bool>,
+    has_warned_of_login: Cell<bool>,
 }
 
 impl Warnings {
     /// Gives the warnings that a stream is a reason for.
     pub(super) fn of(&self, stream: &StreamParser) {
-        if !self.is_version_told.get()
+        if !self.has_warned_of_version.get()
             && let Some(warning) = stream.version.as_deref().and_then(version_warning)
         {
-            self.is_version_told.set(true);
+            self.has_warned_of_version.set(true);
             tracing::warn!("{warning}");
         }
-        if !self.is_login_told.get()
+        if !self.has_warned_of_login.get()
             && let Some(warning) =
                 stream.login_ends.and_then(|ends| login_warning(ends, timestamp(SystemTime::now())))
         {
-            self.is_login_told.set(true);
+            self.has_warned_of_login.set(true);
             tracing::warn!("{warning}");
         }
     }

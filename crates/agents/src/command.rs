@@ -284,7 +284,7 @@ pub fn option_flags(options: &TurnOptions, folders: &WorkflowFolders) -> Vec<Str
         add("--system-prompt-file", vec![inside(path)]);
     }
     if let Some(configs) = options.mcp_config.as_ref().filter(|configs| !configs.is_empty()) {
-        add("--mcp-config", configs.iter().map(|one| config(one, scope)).collect());
+        add("--mcp-config", configs.iter().map(|source| config(source, scope)).collect());
     }
     if options.strict_mcp == Some(true) {
         add("--strict-mcp-config", Vec::new());

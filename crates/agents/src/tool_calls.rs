@@ -173,21 +173,21 @@ fn read_process(
     let length = stream.metadata()?.len();
     let mut before = match served.first() {
         Some((0, _)) | None => Some(0),
-        Some((first, _)) => told_before(&mut stream, 0, *first, left)?,
+        Some((first, _)) => reported_before(&mut stream, 0, *first, left)?,
     };
     for (place, (from, index)) in served.iter().enumerate() {
         let end = served.get(place + 1).map_or(length, |(next, _)| *next);
-        let told = told_before(&mut stream, *from, end, left)?;
+        let reported = reported_before(&mut stream, *from, end, left)?;
         if let Some(slot) = times.get_mut(*index) {
-            *slot = before.zip(told).map(|(before, told)| told.saturating_sub(before));
+            *slot = before.zip(reported).map(|(before, total)| total.saturating_sub(before));
         }
-        before = told;
+        before = reported;
     }
     Ok(())
 }
 
-/// Returns the time that the last result between two places tells, if there is one shortly before the second.
-fn told_before(
+/// Returns the time that the last result between two places reports, if there is one shortly before the second.
+fn reported_before(
     stream: &mut File,
     from: u64,
     end: u64,
@@ -202,11 +202,11 @@ fn told_before(
     stream.seek(SeekFrom::Start(begin))?;
     let mut tail = Vec::new();
     stream.take(length).read_to_end(&mut tail)?;
-    Ok(last_told(&tail))
+    Ok(last_reported(&tail))
 }
 
 /// Returns the time in the last result of some lines, of which the first may be cut.
-fn last_told(lines: &[u8]) -> Option<u64> {
+fn last_reported(lines: &[u8]) -> Option<u64> {
     let mut rest = lines;
     loop {
         let end = rest.trim_ascii_end().len();
@@ -381,10 +381,10 @@ mod model_times_tests {
 
     #[test]
     fn only_a_whole_result_tells_a_time() {
-        assert_eq!(last_told(b""), None);
-        assert_eq!(last_told(result(7).as_bytes()), Some(7));
-        assert_eq!(last_told(b"{\"type\":\"result\",\"duration_api_ms\":"), None);
+        assert_eq!(last_reported(b""), None);
+        assert_eq!(last_reported(result(7).as_bytes()), Some(7));
+        assert_eq!(last_reported(b"{\"type\":\"result\",\"duration_api_ms\":"), None);
         let said = json!({ "type": "assistant", "text": "\"duration_api_ms\":3" });
-        assert_eq!(last_told(format!("{}{said}\n", result(7)).as_bytes()), Some(7));
+        assert_eq!(last_reported(format!("{}{said}\n", result(7)).as_bytes()), Some(7));
     }
 }

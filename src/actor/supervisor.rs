@@ -12,21 +12,23 @@ mod hosts;
 mod joins;
 mod lifecycle;
 
+use std::cell::{Cell, RefCell};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::convert::Infallible;
 use std::rc::Rc;
 use std::sync::Arc;
 
 use actix::{Actor, Addr, Context as Ctx, Handler};
+use serde_json::{Map, Value};
 use tokio::sync::oneshot;
 
-pub use self::hosts::PlacementMode;
 use self::hosts::RunHosts;
+pub use self::hosts::{HostFeed, PlacementMode};
 use super::agent::AgentActor;
-use super::context::RunContext;
-use super::observer::{JournalReported, Observer, Published};
-use super::registry::AgentView;
-use crate::actor::context::now;
+use super::context::{RunContext, SupervisorHandle, now};
+use super::observer::{JournalReported, Observer, PluginInterceptor, Published};
+use super::registry::{AgentRegistry, AgentView};
+use super::runner::{ActivityExecutor, StepRunner};
 use crate::actor::process::StayUp;
 use crate::actor::supervisor::advance::PendingActivity;
 use crate::actor::supervisor::dispatch::{AgentTimers, QueuedEffects};
@@ -43,8 +45,11 @@ use crate::domain::run::{PauseReason, Run};
 use crate::domain::session::KeptSession;
 use crate::domain::settings::{OnBudget, Settings};
 use crate::domain::turn::{TurnId, TurnThrottle};
+use crate::domain::widening::PermissionCeiling;
 use crate::domain::worktree_snapshot::WorktreeSnapshot;
 use crate::fault::FaultPoint;
+use crate::language::resume::workflow_cache::WorkflowCache;
+use crate::language::source::WorkflowSource;
 use crate::store;
 use crate::store::log::WriteOutcome;
 use crate::store::run_store::LockedRun;
@@ -82,29 +87,41 @@ pub struct Supervisor {
     _released: oneshot::Sender<Infallible>,
 }
 
-/// The arguments of a supervisor.
-pub struct SupervisorArgs {
-    /// The run.
-    pub run: Run,
-    /// Its directory; the journal's thread is running.
+/// A run and everything that it runs with.
+pub struct RunLaunch {
+    /// Its directory.
     pub store: LockedRun,
-    /// The way the run begins.
+    /// Its state.
+    pub run: Run,
+    /// The way it begins.
     pub start: SupervisorStart,
-    /// The turns that were begun before.
-    pub begun: Vec<TurnId>,
-    /// The throttle of turns that run at the same time.
-    pub throttle: TurnThrottle,
-    /// The context that its agents share.
-    pub context: Rc<RunContext>,
-    /// The placement of its agents on hosts; `None` if all of them live on this machine.
-    pub placement: Option<PlacementMode>,
+    /// The workflow's files.
+    pub source: Arc<dyn WorkflowSource>,
+    /// The runner that answers turns.
+    pub runner: Rc<dyn StepRunner>,
+    /// The executor of activities.
+    pub performer: Rc<dyn ActivityExecutor>,
+    /// The graphs and programs that have been read.
+    pub workflows: WorkflowCache,
+    /// The built-in variables of graphs.
+    pub builtins: Map<String, Value>,
+    /// The placement of its agents, and what the hosts are, again and again; `None` if all agents live on this machine.
+    pub hosts: Option<HostFeed>,
     /// The reasons to stay up while everything waits.
     pub stay_up: StayUp,
+    /// The live picture it keeps.
+    pub registry: Arc<AgentRegistry>,
     /// The observers of every record.
     pub observers: Vec<Observer>,
-    /// The receiver of the end.
+    /// The plug-ins that may change decisions.
+    pub interceptors: Vec<PluginInterceptor>,
+}
+
+/// The ends of the channels that report the end of a supervisor.
+pub struct SupervisorEnds {
+    /// Gets the run, or the error with which it could not be kept.
     pub done: oneshot::Sender<Result<Run, store::Error>>,
-    /// The guard that is dropped once the supervisor has let go of the run.
+    /// Dropped once the supervisor has let go of the run.
     pub released: oneshot::Sender<Infallible>,
 }
 
@@ -143,22 +160,34 @@ enum ShutdownPhase {
 }
 
 impl Supervisor {
-    /// Returns a supervisor for a run; it begins when it is started.
-    pub fn new(parts: SupervisorArgs) -> Self {
-        let SupervisorArgs {
-            run,
-            store,
-            start,
-            begun,
-            throttle,
-            context,
-            placement,
-            stay_up,
-            observers,
-            done,
-            released,
-        } = parts;
-        let Settings { order, patience_ms, on_budget, .. } = *start.settings(&run);
+    /// Returns a supervisor for a run; it begins when it is started. `begun` are the turns that were begun before, and
+    /// `placement` is absent if all agents live on this machine.
+    pub fn new(
+        launch: RunLaunch,
+        placement: Option<PlacementMode>,
+        begun: Vec<TurnId>,
+        ends: SupervisorEnds,
+        supervisor: SupervisorHandle,
+    ) -> Self {
+        let RunLaunch { store, run, start, stay_up, observers, .. } = launch;
+        let settings = start.settings(&run);
+        let throttle = TurnThrottle::new(launch.runner.capacity());
+        let context = Rc::new(RunContext {
+            ceiling: PermissionCeiling::of(settings),
+            source: launch.source,
+            runner: launch.runner,
+            performer: launch.performer,
+            workflows: launch.workflows,
+            builtins: launch.builtins,
+            registry: launch.registry,
+            warned: RefCell::default(),
+            interceptors: launch.interceptors,
+            results: store.dir().results(),
+            forking: settings.forking,
+            total_cost: Cell::new(run.total_cost_usd),
+            supervisor,
+        });
+        let Settings { order, patience_ms, on_budget, .. } = *settings;
         let mut admission = AdmissionQueue::new(order, patience_ms);
         admission.turn_away_without_budget(on_budget == OnBudget::End);
         for turn in begun {
@@ -195,8 +224,8 @@ impl Supervisor {
             commands: HashSet::new(),
             shutdown: ShutdownPhase::NotBegun,
             observers,
-            done: Some(done),
-            _released: released,
+            done: Some(ends.done),
+            _released: ends.released,
         }
     }
 

@@ -15,7 +15,7 @@ use crate::actor::observer::{
 };
 use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult};
 use crate::domain::advance::{Advance, AdvanceNext};
-use crate::domain::agent::{Agent, Agent as State, AgentOptions};
+use crate::domain::agent::{Agent, AgentOptions};
 use crate::domain::decide::{
     LoadSign, TurnJudgement, TurnReport, decide, program_started, role_event,
 };
@@ -278,7 +278,7 @@ impl Supervisor {
             self.hold(Some(PauseReason::Storage { message }), ctx);
         }
         if events.is_empty() {
-            let due = self.run.agents.get(&report.turn.agent).map(State::turn_id);
+            let due = self.run.agents.get(&report.turn.agent).map(Agent::turn_id);
             if report.returns_permit(due.as_ref()) {
                 self.admission.release(&report.turn.agent);
                 self.schedule(ctx);
@@ -414,8 +414,8 @@ impl Supervisor {
         let may_have_begun = self.may_have_begun.remove(&id);
         self.performing.insert(id.clone(), pending);
         self.advancing.insert(id.clone());
-        let due = PerformActivity { turn, working_dir, base, activity, may_have_begun };
-        self.actor_of(&id).do_send(due);
+        let order = PerformActivity { turn, working_dir, base, activity, may_have_begun };
+        self.actor_of(&id).do_send(order);
         // Other bodies may wait for a time beside commands.
         self.wake_at_deadline(&id, ctx);
     }

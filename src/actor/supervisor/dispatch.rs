@@ -13,7 +13,7 @@ use crate::actor::context::{now, wall_clock_now};
 use crate::actor::observer::{AdvanceAgent, MessageRead};
 use crate::actor::runner::{StopLevel, TurnNews};
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS};
-use crate::domain::agent::{Agent, Agent as State};
+use crate::domain::agent::Agent;
 use crate::domain::apply::Effect;
 use crate::domain::budget::BudgetScope;
 use crate::domain::consult::SpendingTotals;
@@ -172,7 +172,7 @@ impl Supervisor {
     pub(super) fn schedule(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
         for AdmittedTurn { agent, begun } in self.admit(permits) {
-            let Some(state) = self.run.agents.get(&agent).map(State::prompt) else {
+            let Some(state) = self.run.agents.get(&agent).map(Agent::prompt) else {
                 self.admission.release(&agent);
                 continue;
             };
@@ -468,7 +468,9 @@ impl AgentTimers {
         while self.due.first().is_some_and(|(at, _)| *at <= now) {
             rung.extend(self.due.pop_first());
         }
-        rung.sort_by(|(at, one), (due, other)| at.cmp(due).then_with(|| one.cmp_by_number(other)));
+        rung.sort_by(|(at, agent), (other_at, other)| {
+            at.cmp(other_at).then_with(|| agent.cmp_by_number(other))
+        });
         rung.into_iter().map(|(_, id)| id).collect()
     }
 }

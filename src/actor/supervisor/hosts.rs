@@ -6,6 +6,7 @@
 use std::collections::BTreeSet;
 
 use actix::{Context as Ctx, Handler};
+use tokio::sync::mpsc;
 
 use super::Supervisor;
 use crate::actor::observer::HostsSeen;
@@ -20,7 +21,7 @@ use crate::domain::host::PlacedAgent;
 use crate::domain::host_work::WIRE_VERSION;
 use crate::domain::id::AgentId;
 use crate::domain::placement::{
-    HostChanges, HostTable, LostAgent, PlacementGroup, balance, goes_on_elsewhere,
+    HostChanges, HostSighting, HostTable, LostAgent, PlacementGroup, balance, goes_on_elsewhere,
 };
 use crate::domain::run::Run;
 use crate::domain::settings::{AnswererKind, MaxProcs};
@@ -34,6 +35,14 @@ pub enum PlacementMode {
     SharedDirectory,
 }
 
+/// The news about hosts for a supervisor.
+pub struct HostFeed {
+    /// The placement of agents.
+    pub mode: PlacementMode,
+    /// The hosts, all of them each time.
+    pub seen: mpsc::UnboundedReceiver<Vec<HostSighting>>,
+}
+
 /// The hosts of a run that several machines share.
 #[derive(Debug)]
 pub(super) struct RunHosts {
@@ -45,7 +54,7 @@ pub(super) struct RunHosts {
     /// True once the hosts were seen; before that, no host takes an agent.
     has_seen: bool,
     /// The last reported reason why agents have no host.
-    told: Option<String>,
+    warned: Option<String>,
 }
 
 impl RunHosts {
@@ -62,7 +71,7 @@ impl RunHosts {
             has_shared_dir,
             unplaced: BTreeSet::new(),
             has_seen: false,
-            told: None,
+            warned: None,
         };
         for agent in run.agents.values() {
             let home = &agent.spec.working_dir.home;
@@ -93,7 +102,7 @@ impl RunHosts {
                 epoch: home.epoch,
             }),
             Err(reason) => {
-                self.tell(&reason.to_string());
+                self.warn(&reason.to_string());
                 None
             }
         };
@@ -101,7 +110,7 @@ impl RunHosts {
         match &placed {
             Some(placed) => {
                 self.unplaced.remove(&placed.agent);
-                self.told = None;
+                self.warned = None;
             }
             None => drop(self.unplaced.insert(agent.id.clone())),
         }
@@ -109,10 +118,10 @@ impl RunHosts {
     }
 
     /// Tells people why agents wait for a host, once for each reason.
-    fn tell(&mut self, reason: &str) {
-        if self.has_seen && self.told.as_deref() != Some(reason) {
+    fn warn(&mut self, reason: &str) {
+        if self.has_seen && self.warned.as_deref() != Some(reason) {
             tracing::warn!("agents wait for a host: {reason}");
-            self.told = Some(reason.to_owned());
+            self.warned = Some(reason.to_owned());
         }
     }
 }
@@ -221,10 +230,10 @@ impl Supervisor {
         let activity = std::collections::BTreeMap::new();
         let moves = balance(&self.admission, &hosts.table, &activity, spare);
         let mut placed = Vec::with_capacity(moves.len());
-        for one in moves {
-            let Some(agent) = self.run.agents.get(&one.agent) else { continue };
-            let Some(host) = one.to.host else { continue };
-            let to = PlacedAgent { agent: one.agent, host, epoch: one.to.epoch };
+        for moved in moves {
+            let Some(agent) = self.run.agents.get(&moved.agent) else { continue };
+            let Some(host) = moved.to.host else { continue };
+            let to = PlacedAgent { agent: moved.agent, host, epoch: moved.to.epoch };
             if hosts.table.assign(to.clone(), hosts.group(agent)) {
                 placed.push(to);
             }
@@ -237,8 +246,8 @@ impl Supervisor {
         if lost.is_empty() && placed.is_empty() {
             return;
         }
-        for one in &placed {
-            self.admission.suspend(&one.agent);
+        for placed in &placed {
+            self.admission.suspend(&placed.agent);
         }
         self.commit_placed(Event::AgentsPlaced { lost }, placed, ctx);
     }

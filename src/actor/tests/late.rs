@@ -16,7 +16,7 @@ use crate::actor::observer::{
     MessageRead, TaskDone, TurnEnded, TurnReported,
 };
 use crate::actor::runner::StepRunner;
-use crate::actor::supervisor::{Supervisor, SupervisorArgs, SupervisorStart};
+use crate::actor::supervisor::{RunLaunch, Supervisor, SupervisorEnds, SupervisorStart};
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::id::{SessionId, StateName};
 use crate::domain::policy::AcceptedTransition;
@@ -26,7 +26,7 @@ use crate::domain::settings::Settings;
 use crate::domain::settings::{ForkRules, ForkSettings};
 use crate::domain::supervision::SupervisionPolicy;
 use crate::domain::transition::{Transition, Variables};
-use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnThrottle};
+use crate::domain::turn::{FailureCause, TurnFailure, TurnId, TurnInput};
 use crate::domain::turn_options::{OnDenied, TurnOptions};
 use crate::domain::widening::PermissionCeiling;
 use crate::domain::worktree_snapshot::WorkingDir;
@@ -85,42 +85,32 @@ impl Still {
         let runner = Rc::clone(&player) as Rc<dyn StepRunner>;
         let registry = Arc::clone(&stage.registry);
         let supervisor = Supervisor::create(move |ctx| {
-            let context = Rc::new(RunContext {
-                ceiling: PermissionCeiling::of(&Settings::default()),
+            let launch = RunLaunch {
+                store,
+                run,
+                start: SupervisorStart::FirstRecord(first),
                 source: Arc::new(files(WORKFLOW)),
                 runner,
                 performer: Rc::new(Nothing),
                 workflows: WorkflowCache::default(),
                 builtins: serde_json::Map::new(),
-                registry,
-                warned: std::cell::RefCell::default(),
-                interceptors: Vec::new(),
-                results: PathBuf::new(),
-                forking: ForkSettings::default(),
-                total_cost: std::cell::Cell::default(),
-                supervisor: SupervisorHandle {
-                    reports: ctx.address().recipient(),
-                    tasks: ctx.address().recipient(),
-                    activities: ctx.address().recipient(),
-                    approvals: ctx.address().recipient(),
-                    read_messages: ctx.address().recipient(),
-                    throttles: ctx.address().recipient(),
-                    deaths: ctx.address().recipient(),
-                },
-            });
-            Supervisor::new(SupervisorArgs {
-                run,
-                store,
-                start: SupervisorStart::FirstRecord(first),
-                placement: None,
+                hosts: None,
                 stay_up: crate::actor::process::StayUp::default(),
-                begun: Vec::new(),
-                throttle: TurnThrottle::new(1),
-                context,
+                registry,
                 observers: Vec::new(),
-                done,
-                released: oneshot::channel().0,
-            })
+                interceptors: Vec::new(),
+            };
+            let handle = SupervisorHandle {
+                reports: ctx.address().recipient(),
+                tasks: ctx.address().recipient(),
+                activities: ctx.address().recipient(),
+                approvals: ctx.address().recipient(),
+                read_messages: ctx.address().recipient(),
+                throttles: ctx.address().recipient(),
+                deaths: ctx.address().recipient(),
+            };
+            let ends = SupervisorEnds { done, released: oneshot::channel().0 };
+            Supervisor::new(launch, None, Vec::new(), ends, handle)
         });
         let address = supervisor.clone();
         actix::spawn(async move {

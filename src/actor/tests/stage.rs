@@ -13,13 +13,13 @@ use actix::{Actor, Addr, Context as Ctx, Handler};
 use tokio::sync::mpsc;
 
 use super::nothing::Nothing;
-use crate::actor::launch::{RunLaunch, supervise};
+use crate::actor::launch::supervise;
 use crate::actor::observer::{
     FinishPublishing, Observer, ObserverKind, PluginInterceptor, Published,
 };
 use crate::actor::registry::AgentRegistry;
 use crate::actor::runner::{LocalFuture, StepRunner, StopLevel, TurnNoticeHandler};
-use crate::actor::supervisor::SupervisorStart;
+use crate::actor::supervisor::{RunLaunch, SupervisorStart};
 use crate::domain::agent::AgentOptions;
 use crate::domain::event::{Event, Record, RunStarted};
 use crate::domain::id::{AgentId, MessageId, RunId, SessionId, StateName};

@@ -9,11 +9,11 @@ use tokio::sync::{mpsc, oneshot};
 use uuid::Uuid;
 
 use super::mail_thread::{ACTIVITY, HostCalls, HostMailThread};
-use crate::actor::launch::HostFeed;
 use crate::actor::runner::{
     ActivityExecutor, ExchangeOutcome, LocalFuture, LookupOutcome, StepRunner, StopLevel,
     TurnNotice, TurnNoticeHandler,
 };
+use crate::actor::supervisor::HostFeed;
 use crate::actor::supervisor::PlacementMode;
 use crate::domain::activity::{Activity, ActivityOutcome, CommandId};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};

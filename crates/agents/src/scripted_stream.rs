@@ -197,7 +197,8 @@ mod tests {
         let turn = TurnId { agent: AgentId::main(), step: 1, turn: 0 };
         let pair = |answer: Option<&str>| {
             let (prompt, answer) = (Some("ask\nme".to_owned()), answer.map(str::to_owned));
-            Some(PromptAndReply { prompt, answer, ..PromptAndReply::default() })
+            let has_succeeded = answer.is_some();
+            Some(PromptAndReply { prompt, answer, has_succeeded, ..PromptAndReply::default() })
         };
         let mut stream = ScriptedStream::begin(steps, &turn, "ask\nme").expect("written");
         stream.pause();

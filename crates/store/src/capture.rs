@@ -5,13 +5,14 @@
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::fs::{File, Metadata};
-use std::io::{ErrorKind, Read};
+use std::io::Read;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use raymond_lang::source::checksum;
 use raymond_model::sealed_terms::{PINS_VERSION, PinnedFile, WorkflowPins, is_below};
 
+use crate::plain_file::if_there;
 use crate::{Error, files, plain_file};
 
 /// The most files of a workflow.
@@ -283,11 +284,8 @@ pub(super) fn load(
     copies: &[PathBuf],
     pins: &WorkflowPins,
 ) -> Result<Option<WorkflowCapture>, Error> {
-    let mut contents = match plain_file::open(path) {
-        Ok(file) => file.take(MAX_TOTAL),
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io("read", path)(error)),
-    };
+    let contents = if_there(plain_file::open(path)).map_err(Error::io("read", path))?;
+    let Some(mut contents) = contents.map(|file| file.take(MAX_TOTAL)) else { return Ok(None) };
     let mut found = BTreeMap::new();
     for (name, pin) in &pins.files {
         let is_as_pinned = |content: &Vec<u8>| checksum(content) == pin.checksum;
@@ -296,15 +294,9 @@ pub(super) fn load(
         } else {
             next(&mut contents, pin).map_err(Error::io("read", path))?.filter(is_as_pinned)
         };
-        match content {
-            Some(content) => {
-                found.insert(
-                    name.clone(),
-                    CapturedFile { content, is_executable: pin.is_executable, version: None },
-                );
-            }
-            None => return Ok(None),
-        }
+        let Some(content) = content else { return Ok(None) };
+        let file = CapturedFile { content, is_executable: pin.is_executable, version: None };
+        found.insert(name.clone(), file);
     }
     Ok(Some(WorkflowCapture::of_files(found)))
 }

@@ -12,7 +12,6 @@
 //! over the changes. Writers wait for each other, but readers never wait. A line that is not a change is ignored:
 //! listing the facts warns about it, and asserting or retracting the fact fixes it.
 
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
@@ -120,26 +119,7 @@ impl Dataspace {
 
 /// Returns the paths in a directory, which may be missing.
 fn entries(folder: &Path) -> Result<Vec<PathBuf>, Error> {
-    let failed = || Error::io("read", folder);
-    match std::fs::read_dir(folder) {
-        Ok(entries) => {
-            entries.map(|entry| entry.map(|entry| entry.path()).map_err(failed())).collect()
-        }
-        Err(error) if is_absent(&error) => Ok(Vec::new()),
-        Err(error) => Err(failed()(error)),
-    }
-}
-
-/// Removes a file, which may be missing.
-fn remove(path: &Path) -> Result<(), Error> {
-    match std::fs::remove_file(path) {
-        Err(error) if !is_absent(&error) => Err(Error::io("remove", path)(error)),
-        _ => Ok(()),
-    }
-}
-
-fn is_absent(error: &std::io::Error) -> bool {
-    error.kind() == ErrorKind::NotFound
+    Ok(files::entries(folder)?.into_iter().map(|entry| entry.path()).collect())
 }
 
 fn damaged(place: &str, why: &str) -> String {
@@ -194,13 +174,11 @@ impl Dataspace {
         let path = self.definition(&defined.name)?;
         files::make_dir(&self.definitions())?;
         let (contents, copy) = self.kept_files(&defined.name)?;
-        remove(&contents)?;
+        files::remove(&contents)?;
         capture::save(&contents, folder)?;
         replace_copy(&copy, folder)?;
-        let text = fact::close(defined, self.key.as_ref(), DEFINITION)
-            .map_err(std::io::Error::other)
-            .map_err(Error::io("write", &path))?;
-        files::replace(&path, &text)
+        let text = fact::close(defined, self.key.as_ref(), DEFINITION);
+        files::replace(&path, &text.map_err(Error::json("write", &path))?)
     }
 
     /// Returns the file of a defined program, in a folder that is as it was when the program was defined: its own, or a
@@ -242,14 +220,9 @@ impl Dataspace {
     /// [`Error::Io`], also for a file that is not a definition.
     pub fn defined(&self, name: &str) -> Result<Option<DefinedProgram>, Error> {
         let path = self.definition(name)?;
-        match plain_file::read(&path, MAX_LENGTH) {
-            Ok(bytes) => fact::open(&bytes, self.key.as_ref(), DEFINITION)
-                .map(Some)
-                .map_err(std::io::Error::other)
-                .map_err(Error::io("read", &path)),
-            Err(error) if is_absent(&error) => Ok(None),
-            Err(error) => Err(Error::io("read", &path)(error)),
-        }
+        let Some(bytes) = files::read(&path, MAX_LENGTH)? else { return Ok(None) };
+        let defined = fact::open(&bytes, self.key.as_ref(), DEFINITION);
+        defined.map(Some).map_err(std::io::Error::other).map_err(Error::io("read", &path))
     }
 
     /// Returns all programs that were defined, by name.
@@ -258,20 +231,19 @@ impl Dataspace {
     /// [`Error::Io`].
     pub fn all_defined(&self) -> Result<ProgramListing, Error> {
         let mut all = ProgramListing::default();
-        for path in entries(&self.definitions())? {
-            if path.extension().is_some_and(|ending| ending == "json") {
-                let read = plain_file::read(&path, MAX_LENGTH);
-                let defined = read.and_then(|bytes| {
-                    serde_json::from_slice::<DefinedProgram>(&bytes)
-                        .map_err(|error| std::io::Error::other(placed_mistake(&error)))
-                });
-                match defined {
-                    Ok(defined) => all.defined.push(defined),
-                    Err(error) => all.warnings.push(format!(
-                        "{}: this is not a definition ({error}); remove the file",
-                        path.display()
-                    )),
-                }
+        let mut paths = entries(&self.definitions())?;
+        paths.retain(|path| path.extension().is_some_and(|ending| ending == "json"));
+        for path in paths {
+            let defined = plain_file::read(&path, MAX_LENGTH).and_then(|bytes| {
+                serde_json::from_slice::<DefinedProgram>(&bytes)
+                    .map_err(|error| std::io::Error::other(placed_mistake(&error)))
+            });
+            match defined {
+                Ok(defined) => all.defined.push(defined),
+                Err(error) => all.warnings.push(format!(
+                    "{}: this is not a definition ({error}); remove the file",
+                    path.display()
+                )),
             }
         }
         all.defined.sort_by(|a, b| a.name.cmp(&b.name));
@@ -289,12 +261,7 @@ impl Dataspace {
 
 /// Replaces the copy of a folder.
 fn replace_copy(copy: &Path, folder: &WorkflowCapture) -> Result<(), Error> {
-    match std::fs::remove_dir_all(copy) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            return Err(Error::io("remove the directory", copy)(error));
-        }
-        _ => {}
-    }
+    files::remove_dir(copy)?;
     folder.write(copy)
 }
 

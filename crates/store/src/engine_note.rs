@@ -5,14 +5,13 @@
 
 use std::collections::BTreeMap;
 use std::fs::{File, TryLockError};
-use std::io::{ErrorKind, Read, Seek, Write};
+use std::io::{Read, Seek, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
-use crate::plain_file;
 use crate::{Error, files};
 use raymond_model::host::HostName;
 use raymond_model::turn::TurnId;
@@ -87,23 +86,18 @@ impl EngineNote {
     /// [`Error::Newer`] if a newer raymond wrote it, [`Error::Io`].
     pub fn of(run: &Path) -> Result<Option<Self>, Error> {
         let path = run.join(NAME);
-        let bytes = match plain_file::read(&path, MAX_NOTE) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io("read", &path)(error)),
-        };
-        let note: Self = serde_json::from_slice(&bytes)
-            .map_err(|error| Error::io("read", &path)(std::io::Error::other(error)))?;
-        if note.version > NOTE_VERSION {
-            return Err(Error::Newer { path, found: note.version, known: NOTE_VERSION });
+        match files::read_json::<Self>(&path, MAX_NOTE)? {
+            Some(Self { version: found, .. }) if found > NOTE_VERSION => {
+                Err(Error::Newer { path, found, known: NOTE_VERSION })
+            }
+            note => Ok(note),
         }
-        Ok(Some(note))
     }
 
     /// Writes the note into the directory of a run that is being made.
     pub(super) fn create(&self, draft: &Path) -> Result<(), Error> {
-        let (path, text) = self.written(draft)?;
-        files::create(&path, &text)
+        let path = draft.join(NAME);
+        files::create(&path, &files::json(&path, self)?)
     }
 
     /// Replaces the note in a run's directory.
@@ -113,17 +107,10 @@ impl EngineNote {
     pub fn replace(&self, run: &Path) -> Result<(), Error> {
         // Other commands may do so at the same moment, and another thread of this one.
         static TURN: Mutex<()> = Mutex::new(());
-        let (path, text) = self.written(run)?;
+        let path = run.join(NAME);
+        let text = files::json(&path, self)?;
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         files::replace_among_others(&path, &text)
-    }
-
-    fn written(&self, run: &Path) -> Result<(PathBuf, Vec<u8>), Error> {
-        let path = run.join(NAME);
-        match serde_json::to_vec(self) {
-            Ok(text) => Ok((path, text)),
-            Err(error) => Err(Error::io("write", &path)(std::io::Error::other(error))),
-        }
     }
 }
 
@@ -162,10 +149,7 @@ impl HostIdentity {
     pub fn take(directory: &Path) -> Result<Self, IdentityError> {
         files::make_dir(directory)?;
         let path = directory.join("worker");
-        let mut options = files::private();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file =
-            plain_file::open_with(&path, &mut options).map_err(Error::io("open", &path))?;
+        let mut file = files::open_lock(&path)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => return Err(IdentityError::Taken(path)),

@@ -7,6 +7,7 @@ use super::dataspace::InvalidFact;
 use super::record::FORMAT;
 use crate::plain_file::is_out_of_room;
 use raymond_model::id::RunId;
+use raymond_model::json_mistake::placed_mistake;
 
 /// The reason why a run directory cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -231,6 +232,12 @@ impl Error {
     pub fn io(doing: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |error| Self::Io { doing, path, error }
+    }
+
+    /// Makes an error of a JSON document like [`io`](Self::io).
+    pub(super) fn json(doing: &'static str, path: &Path) -> impl FnOnce(serde_json::Error) -> Self {
+        let io = Self::io(doing, path);
+        move |error| io(io::Error::other(placed_mistake(&error)))
     }
 }
 

@@ -1,13 +1,17 @@
 //! Private files and directories that survive a power cut.
 
-use std::fs::{DirBuilder, File, OpenOptions};
+use std::fs::{DirBuilder, DirEntry, File, OpenOptions};
 use std::io::{ErrorKind, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::Path;
 
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
 use super::Error;
 use super::draft::draft_beside;
-use crate::plain_file::{FileReplacement, ReplaceError, sync_directory};
+use crate::plain_file;
+use crate::plain_file::{FileReplacement, ReplaceError, if_there, sync_directory};
 
 /// Makes a directory and its parents, for this user only, all of them durable.
 ///
@@ -109,6 +113,70 @@ pub fn replace_among_others(path: &Path, content: &[u8]) -> Result<(), Error> {
     let draft = draft_beside(path);
     let draft = draft.file_name().unwrap_or_default();
     FileReplacement::of(path).with_draft(draft).write(content).map_err(refused)
+}
+
+/// Returns the content of a plain file of at most `longest` bytes; `None` if there is none.
+///
+/// # Errors
+/// [`Error::Io`].
+pub fn read(path: &Path, longest: u64) -> Result<Option<Vec<u8>>, Error> {
+    if_there(plain_file::read(path, longest)).map_err(Error::io("read", path))
+}
+
+/// Returns the JSON document in a plain file like [`read`].
+///
+/// # Errors
+/// [`Error::Io`], also if it is not such a document.
+pub(super) fn read_json<T: DeserializeOwned>(
+    path: &Path,
+    longest: u64,
+) -> Result<Option<T>, Error> {
+    let Some(bytes) = read(path, longest)? else { return Ok(None) };
+    serde_json::from_slice(&bytes).map(Some).map_err(Error::json("read", path))
+}
+
+/// Returns a JSON document that is to be written to a path.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn json(path: &Path, document: &impl Serialize) -> Result<Vec<u8>, Error> {
+    serde_json::to_vec(document).map_err(Error::json("write", path))
+}
+
+/// Returns the entries of a directory; none if it is missing.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn entries(path: &Path) -> Result<Vec<DirEntry>, Error> {
+    let entries = if_there(std::fs::read_dir(path)).map_err(Error::io("read", path))?;
+    entries.into_iter().flatten().collect::<Result<_, _>>().map_err(Error::io("read", path))
+}
+
+/// Removes a file, which may be missing.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn remove(path: &Path) -> Result<(), Error> {
+    if_there(std::fs::remove_file(path)).map(drop).map_err(Error::io("remove", path))
+}
+
+/// Removes a directory and all in it, which may be missing.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn remove_dir(path: &Path) -> Result<(), Error> {
+    let removed = if_there(std::fs::remove_dir_all(path)).map(drop);
+    removed.map_err(Error::io("remove the directory", path))
+}
+
+/// Opens a file that processes lock, and makes it if it is missing.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(super) fn open_lock(path: &Path) -> Result<File, Error> {
+    let mut options = private();
+    options.read(true).write(true).create(true).truncate(false);
+    plain_file::open_with(path, &mut options).map_err(Error::io("open", path))
 }
 
 fn refused(failed: ReplaceError) -> Error {

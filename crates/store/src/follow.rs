@@ -6,7 +6,7 @@
 use super::journal::{JournalReader, replay};
 use super::layout::RunDir;
 use super::{Error, record};
-use raymond_model::apply::{ApplyError, apply};
+use raymond_model::apply::apply;
 use raymond_model::event::Record;
 use raymond_model::run::Run;
 
@@ -40,8 +40,7 @@ impl RunFollower {
         let mut records = Vec::new();
         self.journal.read_all(|_, line| {
             let record = record::decode(line)?;
-            let refused = |refused: ApplyError| record::RecordError::Meaning(refused.to_string());
-            apply(&mut self.run, &record).map_err(refused)?;
+            apply(&mut self.run, &record)?;
             records.push(record);
             Ok(())
         })?;

@@ -6,7 +6,7 @@
 //! is not from the user.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{DirEntry, File};
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
@@ -42,9 +42,7 @@ struct ProvenCommand {
 pub fn put(inbox: &Path, name: &str, command: &RunCommand, key: &ProofKey) -> Result<(), Error> {
     let path = inbox.join(format!("{name}.json"));
     let proof = key.proof(PURPOSE, &proven_content(inbox, name, command));
-    let text = serde_json::to_vec(&ProvenCommand { command: command.clone(), proof })
-        .map_err(std::io::Error::other)
-        .map_err(Error::io("write", &path))?;
+    let text = files::json(&path, &ProvenCommand { command: command.clone(), proof })?;
     if text.len() as u64 > MAX_LENGTH {
         let why = format!("it has {} bytes, and may have {MAX_LENGTH}; shorten it", text.len());
         return Err(Error::io("write", &path)(std::io::Error::other(why)));
@@ -109,12 +107,10 @@ pub fn list(inbox: &Path, key: Option<&ProofKey>) -> Result<Vec<InboxCommand>, E
 /// # Errors
 /// [`Error::Io`].
 pub(super) fn names(inbox: &Path) -> Result<Vec<String>, Error> {
-    let mut names = Vec::new();
-    for entry in std::fs::read_dir(inbox).map_err(Error::io("read", inbox))? {
-        let name = entry.map_err(Error::io("read", inbox))?.file_name();
-        names.extend(name.to_str().and_then(|name| name.strip_suffix(".json")).map(str::to_owned));
-    }
-    Ok(names)
+    let entries = files::entries(inbox)?.into_iter();
+    let name =
+        |entry: DirEntry| Some(entry.file_name().to_str()?.strip_suffix(".json")?.to_owned());
+    Ok(entries.filter_map(name).collect())
 }
 
 /// Returns all waiting commands, from any writer.
@@ -156,11 +152,7 @@ pub fn stops(inbox: &Path) -> Result<Vec<String>, Error> {
 /// # Errors
 /// [`Error::Io`], but not if it is gone already.
 pub fn remove(inbox: &Path, name: &str) -> Result<(), Error> {
-    let path = inbox.join(format!("{name}.json"));
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", &path)(error)),
-        _ => Ok(()),
-    }
+    files::remove(&inbox.join(format!("{name}.json")))
 }
 
 // The commands of an inbox that the journal has already: raymond was killed before it removed them.
@@ -219,9 +211,9 @@ pub fn waiting(dir: &RunDir, key: &ProofKey) -> Result<Vec<InboxCommand>, Error>
         return Ok(Vec::new());
     }
     let mut waiting = list(&dir.inbox(), Some(key))?;
-    let names: Vec<String> = waiting.iter().map(|one| one.name.clone()).collect();
+    let names: Vec<String> = waiting.iter().map(|command| command.name.clone()).collect();
     let done = done(dir, &names)?;
-    waiting.retain(|one| !done.contains(&one.name));
+    waiting.retain(|command| !done.contains(&command.name));
     Ok(waiting)
 }
 
@@ -284,13 +276,7 @@ pub(super) fn close(inbox: &Path) -> Result<(), Error> {
 
 /// Opens an inbox to requests again.
 pub(super) fn reopen(inbox: &Path) -> Result<(), Error> {
-    let path = marker(inbox);
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::io("remove", &path)(error))
-        }
-        _ => Ok(()),
-    }
+    files::remove(&marker(inbox))
 }
 
 fn marker(inbox: &Path) -> PathBuf {

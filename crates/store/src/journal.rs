@@ -10,7 +10,7 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, ErrorKind, Read, Result as IoResult, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use raymond_model::apply::{ApplyError, apply, begin};
+use raymond_model::apply::{apply, begin};
 use raymond_model::event::{Event, Record};
 use raymond_model::id::{RunId, StateName};
 use raymond_model::run::Run;
@@ -20,7 +20,7 @@ use super::layout::RunDir;
 use super::snapshot::SnapshotLookup;
 use super::{record, snapshot};
 use crate::record::{RecordError, check, has_more, newer_format};
-use crate::{Error, log, plain_file};
+use crate::{Error, files, log, plain_file};
 
 /// The number of bytes that are read at a time.
 const CHUNK: usize = 256 * 1024;
@@ -119,17 +119,7 @@ impl JournalReader {
         if let Some(base) = base.filter(|base| seq <= base.seq) {
             return Error::BaseGone { path: base_beside(&path), run: base.run.clone() };
         }
-        match flaw {
-            RecordError::Newer { format } => {
-                Error::NewerRecord { path, line: seq, format: *format }
-            }
-            RecordError::NoChecksum
-            | RecordError::Checksum
-            | RecordError::Order { .. }
-            | RecordError::Meaning(_) => {
-                Error::Damaged { path, line: seq, record: seq, why: flaw.to_string() }
-            }
-        }
+        flaw.in_journal(&path, seq)
     }
 
     /// Reads the records of one batch; returns whether they are all there.
@@ -242,17 +232,12 @@ pub fn note_beside(journal: &Path) -> PathBuf {
 /// [`Error::Newer`] if a newer raymond wrote it, [`Error::Io`].
 pub fn base_of(journal: &Path) -> Result<Option<JournalBase>, Error> {
     let path = note_beside(journal);
-    let bytes = match plain_file::read(&path, MAX_NOTE) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io("read", &path)(error)),
-    };
-    let base: JournalBase = serde_json::from_slice(&bytes)
-        .map_err(|error| Error::io("read", &path)(std::io::Error::other(error)))?;
-    if base.version > BASE_VERSION {
-        return Err(Error::Newer { path, found: base.version, known: BASE_VERSION });
+    match files::read_json::<JournalBase>(&path, MAX_NOTE)? {
+        Some(JournalBase { version: found, .. }) if found > BASE_VERSION => {
+            Err(Error::Newer { path, found, known: BASE_VERSION })
+        }
+        base => Ok(base),
     }
-    Ok(Some(base))
 }
 
 /// Copies the beginning of a journal into one file, base included.
@@ -261,11 +246,8 @@ pub fn base_of(journal: &Path) -> Result<Option<JournalBase>, Error> {
 /// [`Error::Io`], and as for reading it.
 pub(super) fn copy_beginning(journal: &Path, length: u64, to: &Path) -> Result<(), Error> {
     let mut beginning = JournalFile::open(journal)?.take(length);
-    let mut copy = crate::files::private()
-        .write(true)
-        .create_new(true)
-        .open(to)
-        .map_err(Error::io("write", to))?;
+    let copy = files::private().write(true).create_new(true).open(to);
+    let mut copy = copy.map_err(Error::io("write", to))?;
     std::io::copy(&mut beginning, &mut copy).map_err(Error::io("copy", journal))?;
     copy.sync_all().map_err(Error::io("write", to))
 }
@@ -378,6 +360,15 @@ pub(super) fn first_state(first: &Record) -> Option<&StateName> {
     if let Event::RunStarted(started) = &first.event { Some(&started.entry) } else { None }
 }
 
+/// Applies a record to its run, which begins with its first record.
+pub(super) fn begin_or_apply(run: &mut Option<Run>, record: &Record) -> Result<(), RecordError> {
+    match run {
+        None => *run = Some(begin(record)?.0),
+        Some(run) => drop(apply(run, record)?),
+    }
+    Ok(())
+}
+
 /// Reads the snapshot, and the records of the journal after it; changes nothing.
 pub(super) fn replay(dir: &RunDir) -> Result<ReplayedRun, Error> {
     let mut warnings = Vec::new();
@@ -426,12 +417,7 @@ fn replay_after(
         if seq <= known {
             return Ok(());
         }
-        let record = record::decode(line)?;
-        let refused = |refused: ApplyError| record::RecordError::Meaning(refused.to_string());
-        match &mut run {
-            None => run = Some(begin(&record).map_err(refused)?.0),
-            Some(run) => drop(apply(run, &record).map_err(refused)?),
-        }
+        begin_or_apply(&mut run, &record::decode(line)?)?;
         if seq == expected && compared.is_some() {
             is_same = compared == run.as_ref();
         }

@@ -3,12 +3,11 @@
 //! A run is cut as a whole at the end of a batch of records, or [causally](raymond_model::causal_cut). A causal cut
 //! shares the records before the first omitted record, and copies the later records that do not follow from the cut.
 
-use super::journal::{JournalExtent, JournalReader};
+use super::journal::{JournalExtent, JournalReader, begin_or_apply, first_session, first_state};
 use super::layout::RunDir;
-use super::record::{self, RecordError};
-use super::{Error, lock};
+use super::{Error, lock, record};
 use crate::log;
-use raymond_model::apply::{ApplyError, apply, begin};
+use raymond_model::apply::{ApplyError, apply};
 use raymond_model::causal_cut::{CausalCut, CutSeed};
 use raymond_model::event::{Event, Record};
 use raymond_model::fact::{Fact, FactChange};
@@ -94,14 +93,7 @@ impl DurableBatches {
 
     /// Applies a record to the run as it was recorded.
     fn apply(&self, run: &mut Option<Run>, record: &Record) -> Result<(), Error> {
-        let applied = match run {
-            None => begin(record).map(|(begun, _)| *run = Some(begun)),
-            Some(run) => apply(run, record).map(drop),
-        };
-        applied.map_err(|refused| {
-            let flaw = RecordError::Meaning(refused.to_string());
-            self.journal.damaged(record.seq, &flaw)
-        })
+        begin_or_apply(run, record).map_err(|flaw| self.journal.damaged(record.seq, &flaw))
     }
 }
 
@@ -112,13 +104,10 @@ impl DurableBatches {
 /// [`Error::Damaged`], [`Error::Empty`], [`Error::Io`].
 pub fn find_cut(dir: &RunDir, mut is_here: impl FnMut(&Run) -> bool) -> Result<CutSearch, Error> {
     let mut batches = DurableBatches::open(dir)?;
-    let (mut run, mut first_session, mut first_state) = (None::<Run>, String::new(), None);
+    let (mut run, mut first) = (None::<Run>, None);
     while let Some((records, extent)) = batches.next()? {
         for record in &records {
-            if run.is_none() {
-                super::journal::first_session(record).clone_into(&mut first_session);
-                first_state = super::journal::first_state(record).cloned();
-            }
+            first.get_or_insert_with(|| record.clone());
             batches.apply(&mut run, record)?;
         }
         if let Some(run) = run.take_if(|run| is_here(run)) {
@@ -129,6 +118,7 @@ pub fn find_cut(dir: &RunDir, mut is_here: impl FnMut(&Run) -> bool) -> Result<C
                 later.extend(seen_facts(&records));
             }
             let facts = None;
+            let (first_session, first_state) = firsts(first.as_ref());
             let cut = JournalCut { run, seq, at, length, facts, kept, first_session, first_state };
             return Ok(with_facts(cut, later));
         }
@@ -151,9 +141,7 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
         batches.apply(&mut recorded, record)?;
     }
     let Some(mut recorded) = recorded else { return Ok(CutSearch::Missing { last: 0 }) };
-    let first_session = records.first().map(super::journal::first_session).unwrap_or_default();
-    let first_session = first_session.to_owned();
-    let first_state = records.first().and_then(super::journal::first_state).cloned();
+    let (first_session, first_state) = firsts(records.first());
     let mut fold = CausalCut::begin(seeds, &recorded);
     let (mut run, mut kept, mut is_shared) = (recorded.clone(), Vec::new(), true);
     let mut at = records.last().map(|record| record.at).unwrap_or_default();
@@ -198,6 +186,12 @@ pub fn find_causal_cut(dir: &RunDir, seeds: Vec<CutSeed>) -> Result<CutSearch, E
     let facts = None;
     let cut = JournalCut { run, seq, at, length, facts, kept, first_session, first_state };
     Ok(with_facts(cut, later))
+}
+
+/// Returns the session and the state that a run began with.
+fn firsts(first: Option<&Record>) -> (String, Option<StateName>) {
+    let session = first.map(first_session).unwrap_or_default();
+    (session.to_owned(), first.and_then(first_state).cloned())
 }
 
 /// Returns the facts that a batch has brought to the run.

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::engine_note::EngineNote;
 use super::{Error, files};
 use crate::plain_file;
+use crate::plain_file::if_there;
 use raymond_model::id::RunId;
 
 /// The number of tries: a reader that checks the lock shares it for a moment.
@@ -45,7 +46,7 @@ impl Drop for RunLock {
 /// # Errors
 /// [`Error::Held`] if another process has it.
 pub fn acquire(path: &Path, id: &RunId) -> Result<RunLock, Error> {
-    let mut file = open(path)?;
+    let mut file = files::open_lock(path)?;
     for tries in 1.. {
         match file.try_lock() {
             Ok(()) => break,
@@ -76,22 +77,13 @@ pub fn is_held(path: &Path) -> Result<Option<Option<u32>>, Error> {
     if let Some(note) = path.parent().map(EngineNote::of).transpose()?.flatten() {
         return Ok(note.holder.map(|_| None));
     }
-    let mut file = match plain_file::open(path) {
-        Ok(file) => file,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io("open", path)(error)),
-    };
+    let file = if_there(plain_file::open(path)).map_err(Error::io("open", path))?;
+    let Some(mut file) = file else { return Ok(None) };
     match file.try_lock_shared() {
         Ok(()) => Ok(None),
         Err(TryLockError::WouldBlock) => Ok(Some(holder(&mut file))),
         Err(TryLockError::Error(error)) => Err(Error::io("lock", path)(error)),
     }
-}
-
-fn open(path: &Path) -> Result<File, Error> {
-    let mut options = files::private();
-    options.read(true).write(true).create(true).truncate(false);
-    plain_file::open_with(path, &mut options).map_err(Error::io("open", path))
 }
 
 /// Returns whether a process is known to have ended; a zombie counts.

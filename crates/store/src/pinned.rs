@@ -13,7 +13,6 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use raymond_lang::source;
 use raymond_lang::source::checksum;
 use raymond_model::id::{BESIDE, Folder, StateName};
-use raymond_model::json_mistake::placed_mistake;
 use raymond_model::sealed_terms::{PINS_VERSION, WorkflowPins, is_below, is_prompt_path};
 
 use crate::capture::{FileVersion, MAX_FILE, WorkflowCapture, content_of, is_part};
@@ -205,19 +204,10 @@ impl PinnedFiles {
 /// # Errors
 /// [`Error::Newer`], [`Error::Io`].
 pub fn load(path: &Path) -> Result<Option<WorkflowPins>, Error> {
-    let bytes = match plain_file::read(path, MAX_LIST) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(Error::io("read", path)(error)),
-    };
-    let pins: WorkflowPins = serde_json::from_slice(&bytes)
-        .map_err(|error| Error::io("read", path)(std::io::Error::other(placed_mistake(&error))))?;
+    let Some(pins) = files::read_json::<WorkflowPins>(path, MAX_LIST)? else { return Ok(None) };
     if pins.version > PINS_VERSION {
-        return Err(Error::Newer {
-            path: path.to_owned(),
-            found: pins.version,
-            known: PINS_VERSION,
-        });
+        let (path, found) = (path.to_owned(), pins.version);
+        return Err(Error::Newer { path, found, known: PINS_VERSION });
     }
     if let Some(name) = pins.files.keys().find(|name| !is_below(name)) {
         let why = format!("`{name}` is not a path below the workflow's folder");
@@ -269,7 +259,7 @@ pub(super) fn save(path: &Path, pins: &WorkflowPins) -> Result<(), Error> {
 
 /// Returns the list of a run's pinned files as it is written to a path.
 pub(super) fn json(path: &Path, pins: &WorkflowPins) -> Result<Vec<u8>, Error> {
-    serde_json::to_vec_pretty(pins).map_err(|error| Error::io("write", path)(error.into()))
+    serde_json::to_vec_pretty(pins).map_err(Error::json("write", path))
 }
 
 // Folders beside a run's root, which explicit tags such as `<call-workflow>` lead to.

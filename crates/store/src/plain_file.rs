@@ -46,6 +46,18 @@ pub fn is_unfit(error: &Error) -> bool {
     matches!(error.get_ref(), Some(inner) if inner.is::<UnfitFile>())
 }
 
+/// Returns what was found; `None` if there is no such file.
+///
+/// # Errors
+/// Any other error.
+pub fn if_there<T>(found: Result<T>) -> Result<Option<T>> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
 /// Returns whether an error says that the machine has no room, or a broken disk: nothing is wrong with the file.
 pub fn is_out_of_room(error: &Error) -> bool {
     let kinds = [ErrorKind::StorageFull, ErrorKind::QuotaExceeded, ErrorKind::OutOfMemory];

@@ -12,10 +12,14 @@
 //! One moment may have several records. All but the last of them have `"more":true` after the time. If the last is
 //! missing, none of them has happened.
 
+use std::path::Path;
+
 use serde::{Deserialize, Serialize};
 
 use super::migrate;
+use crate::Error;
 use crate::proof::{PROOF_LENGTH, ProofKey};
+use raymond_model::apply::ApplyError;
 use raymond_model::event::{Event, Record};
 use raymond_model::host::PlacedAgent;
 use raymond_model::id::Folder;
@@ -60,6 +64,23 @@ pub enum RecordError {
     /// Its bytes are right, but this program does not understand them.
     #[error("{0}")]
     Meaning(String),
+}
+
+impl RecordError {
+    /// Returns the error of a journal in which the record with this number has this flaw.
+    pub(super) fn in_journal(&self, journal: &Path, seq: u64) -> Error {
+        let (path, line) = (journal.to_owned(), seq);
+        match self {
+            Self::Newer { format } => Error::NewerRecord { path, line, format: *format },
+            flaw => Error::Damaged { path, line, record: seq, why: flaw.to_string() },
+        }
+    }
+}
+
+impl From<ApplyError> for RecordError {
+    fn from(refused: ApplyError) -> Self {
+        Self::Meaning(refused.to_string())
+    }
 }
 
 /// The text before the format of a line. A line of format 1 does not begin with it.

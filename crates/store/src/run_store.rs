@@ -24,7 +24,7 @@ use super::log::{
     CopiedLog, JournalTarget, JournalWriter, LineBatch, LogFile, RunLog, WriteOutcome,
 };
 use super::snapshot::SnapshotSchedule;
-use super::view::no_such_run;
+use super::view::existing;
 use super::{Error, files, inbox, lock, record, snapshot};
 use crate::capture::WorkflowCapture;
 use crate::cassette::CassetteFiles;
@@ -113,10 +113,7 @@ impl LockedRun {
     /// # Errors
     /// As [`open`](Self::open).
     pub fn open_copy(root: &RunsRoot, id: &RunId) -> Result<(Self, RecoveredRun), Error> {
-        let dir = root.run(id);
-        if !dir.path().is_dir() {
-            return Err(no_such_run(root, id));
-        }
+        let dir = existing(root, id)?;
         let stops_for_previous_supervisor = inbox::stops(&dir.inbox())?;
         let lock = lock::acquire(&dir.lock(), id)?;
         for name in stops_for_previous_supervisor {
@@ -144,21 +141,15 @@ impl LockedRun {
         let no_turn_began =
             std::fs::read_dir(dir.steps()).is_ok_and(|mut steps| steps.next().is_none());
         let untouched = replayed.untouched.filter(|_| no_turn_began);
+        let recovered = RecoveredRun { run: replayed.run, untouched, retry: None, warnings };
+        Ok((Self::held(dir, lock, replayed.first_session, None), recovered))
+    }
+
+    fn held(dir: RunDir, lock: RunLock, first_session: String, keys: Option<RunKeys>) -> Self {
         let snapshot = dir.state().metadata().map_or(0, |found| found.len());
         let growth = SnapshotSchedule::after_snapshot(snapshot);
-        Ok((
-            Self {
-                dir,
-                _lock: lock,
-                growth,
-                writer: None,
-                engine: None,
-                is_shared: false,
-                first_session: replayed.first_session,
-                keys: None,
-            },
-            RecoveredRun { run: replayed.run, untouched, retry: None, warnings },
-        ))
+        let (writer, engine) = (None, None);
+        Self { dir, _lock: lock, growth, writer, engine, is_shared: false, first_session, keys }
     }
 
     /// Starts the journal's thread; `tell` is called on it.
@@ -347,70 +338,71 @@ impl LockedRun {
     ) -> Result<(Self, Run), Error> {
         let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
         let first_session = journal::first_session(first).to_owned();
-        let dir = root.run(&run.workflow_id);
-        if dir.path().exists() {
-            return Err(Error::Exists { id: run.workflow_id });
-        }
-        files::make_dir(&root.runs())?;
-        files::hide(root.path())?;
-        let draft = RunDir(draft_beside(dir.path()));
-        let keys = parts.key.map(|key| RunKeys::of(&dir, &first_session, key));
-        let line = encode(first, false, &draft.journal(), keys.as_ref())?;
-        let kept = (parts.workflow, parts.cassette, parts.engine);
-        let made = fill(&draft, &line, &run, kept).and_then(|lock| {
+        let key = parts.key.clone();
+        let (dir, (lock, keys)) = make_run(root, &run.workflow_id, |draft, dir| {
+            let keys = key.map(|key| RunKeys::of(dir, &first_session, key));
+            let line = encode(first, false, &draft.journal(), keys.as_ref())?;
+            let lock = fill(draft, &line, &run, &parts)?;
             if let Some((state, seal)) = &parts.seal {
                 user_state::save(state, seal)?;
             }
-            publish(&draft, &dir, &run.workflow_id)?;
-            Ok(lock)
-        });
-        let lock = made.inspect_err(|_| {
-            let _ = std::fs::remove_dir_all(draft.path());
+            Ok((lock, keys))
         })?;
-        files::sync_dir(&root.runs())?;
-        let growth = SnapshotSchedule::after_snapshot(0);
-        let store = Self {
-            dir,
-            _lock: lock,
-            growth,
-            writer: None,
-            engine: None,
-            is_shared: false,
-            first_session,
-            keys,
-        };
-        Ok((store, run))
+        Ok((Self::held(dir, lock, first_session, keys), run))
     }
 }
 
+/// Makes the directory of a run as a whole or not at all: what `fill` writes into its draft gets its name.
+pub(crate) fn make_run<T>(
+    root: &RunsRoot,
+    id: &RunId,
+    fill: impl FnOnce(&RunDir, &RunDir) -> Result<T, Error>,
+) -> Result<(RunDir, T), Error> {
+    let dir = root.run(id);
+    if dir.path().exists() {
+        return Err(Error::Exists { id: id.clone() });
+    }
+    files::make_dir(&root.runs())?;
+    files::hide(root.path())?;
+    let draft = RunDir(draft_beside(dir.path()));
+    let made = fill(&draft, &dir).and_then(|made| {
+        publish(&draft, &dir, id)?;
+        Ok(made)
+    });
+    let made = made.inspect_err(|_| {
+        let _ = std::fs::remove_dir_all(draft.path());
+    })?;
+    files::sync_dir(&root.runs())?;
+    Ok((dir, made))
+}
+
 /// Gives the draft of a directory its name.
-pub(crate) fn publish(draft: &RunDir, dir: &RunDir, id: &RunId) -> Result<(), Error> {
+fn publish(draft: &RunDir, dir: &RunDir, id: &RunId) -> Result<(), Error> {
     std::fs::rename(draft.path(), dir.path()).map_err(|error| match error.kind() {
         ErrorKind::DirectoryNotEmpty | ErrorKind::AlreadyExists => Error::Exists { id: id.clone() },
         _ => Error::io("make the directory", dir.path())(error),
     })
 }
 
-/// Writes the files of a new run's directory, and returns its lock. Nobody sees the draft of a directory, so its
-/// entries are made durable together.
-fn fill(
-    draft: &RunDir,
-    first: &str,
-    run: &Run,
-    (workflow, cassette, engine): (Option<&WorkflowCapture>, Option<&CassetteFiles>, Option<&str>),
-) -> Result<RunLock, Error> {
+/// Makes the directories of a run's draft, and writes the workflow's files into it.
+pub(crate) fn begin_draft(draft: &RunDir, workflow: Option<&WorkflowCapture>) -> Result<(), Error> {
     for path in [draft.path(), &draft.steps(), &draft.inbox()] {
         files::make_draft_dir(path)?;
     }
-    if let Some(workflow) = workflow {
-        workflow.write(&draft.workflow())?;
-        capture::save(&draft.contents(), workflow)?;
-        files::create(&draft.pins(), &pinned::json(&draft.pins(), &workflow.pins())?)?;
-    }
-    if let Some(cassette) = cassette {
+    let Some(workflow) = workflow else { return Ok(()) };
+    workflow.write(&draft.workflow())?;
+    capture::save(&draft.contents(), workflow)?;
+    files::create(&draft.pins(), &pinned::json(&draft.pins(), &workflow.pins())?)
+}
+
+/// Writes the files of a new run's directory, and returns its lock. Nobody sees the draft of a directory, so its
+/// entries are made durable together.
+fn fill(draft: &RunDir, first: &str, run: &Run, parts: &NewRun<'_>) -> Result<RunLock, Error> {
+    begin_draft(draft, parts.workflow)?;
+    if let Some(cassette) = parts.cassette {
         cassette.write(&draft.cassette())?;
     }
-    if let Some(engine) = engine {
+    if let Some(engine) = parts.engine {
         EngineNote::new(engine, None, 1).create(draft.path())?;
     }
     let lock = lock::acquire(&draft.lock(), &run.workflow_id)?;

@@ -6,7 +6,6 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use crate::capture::WorkflowCapture;
@@ -17,10 +16,9 @@ use crate::journal::JournalReader;
 use crate::layout::{RunDir, RunsRoot};
 use crate::log::{self, AcknowledgedEnd, LineBatch, LogFile, RunLog};
 use crate::proof::ProofKey;
-use crate::record::{self, RecordError};
-use crate::run_store::{publish, records_key, truncate_torn_record};
+use crate::run_store::{begin_draft, make_run, records_key, truncate_torn_record};
 use crate::user_state::UserState;
-use crate::{Error, capture, files, journal, lock, pinned, plain_file, removal, user_state};
+use crate::{Error, files, journal, lock, plain_file, record, removal, user_state};
 use raymond_model::id::RunId;
 use raymond_model::log_line::LogLine;
 use raymond_model::sealed_terms::RunSeal;
@@ -58,32 +56,17 @@ pub fn last_record(root: &RunsRoot, run: &RunId) -> Result<Option<u64>, Error> {
 /// [`Error::Exists`] if a run with this name exists, [`Error::Damaged`] if a line is not a record, [`Error::Io`].
 pub fn make(root: &RunsRoot, parts: &SharedParts<'_>) -> Result<(), Error> {
     let (state, sealed) = parts.seal;
-    let (id, dir) = (&sealed.run, root.run(&sealed.run));
-    if dir.path().exists() {
-        return Err(Error::Exists { id: id.clone() });
-    }
-    files::make_dir(&root.runs())?;
-    files::hide(root.path())?;
-    let draft = RunDir(root.runs().join(format!(".{id}.{}.new", std::process::id())));
-    let key = records_key(&state.key()?, &dir, &sealed.first_session);
-    let text = proven(parts.lines, &dir.journal(), &key)?;
-    let made = fill(&draft, &text, parts).and_then(|()| {
-        user_state::save(state, sealed)?;
-        publish(&draft, &dir, id)
+    let made = make_run(root, &sealed.run, |draft, dir| {
+        let key = records_key(&state.key()?, dir, &sealed.first_session);
+        let text = proven(parts.lines, &dir.journal(), &key)?;
+        fill(draft, &text, parts)?;
+        user_state::save(state, sealed)
     });
-    made.inspect_err(|_| {
-        let _ = std::fs::remove_dir_all(draft.path());
-    })?;
-    files::sync_dir(&root.runs())
+    made.map(drop)
 }
 
 fn fill(draft: &RunDir, journal: &str, parts: &SharedParts<'_>) -> Result<(), Error> {
-    for path in [draft.path(), &draft.steps(), &draft.inbox()] {
-        files::make_draft_dir(path)?;
-    }
-    parts.workflow.write(&draft.workflow())?;
-    capture::save(&draft.contents(), parts.workflow)?;
-    files::create(&draft.pins(), &pinned::json(&draft.pins(), &parts.workflow.pins())?)?;
+    begin_draft(draft, Some(parts.workflow))?;
     if let Some(cassette) = parts.cassette {
         cassette.write(&draft.cassette())?;
     }
@@ -111,11 +94,7 @@ pub fn is_marked(dir: &RunDir, command: &str) -> bool {
 /// # Errors
 /// [`Error::Io`].
 pub fn unmark(dir: &RunDir, command: &str) -> Result<(), Error> {
-    let path = marks(dir).join(command);
-    match std::fs::remove_file(&path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => Err(Error::io("remove", &path)(error)),
-        _ => Ok(()),
-    }
+    files::remove(&marks(dir).join(command))
 }
 
 fn marks(dir: &RunDir) -> PathBuf {
@@ -223,7 +202,7 @@ fn proven(lines: &[LogLine], journal: &Path, key: &ProofKey) -> Result<String, E
     let mut text = String::new();
     for line in lines {
         let checked = checked(line, journal)?;
-        let record = record::decode(checked).map_err(|flaw| flawed(journal, line.seq, &flaw))?;
+        let record = record::decode(checked).map_err(|flaw| flaw.in_journal(journal, line.seq))?;
         let own = record::encode_before(&record, record::has_more(checked), Some(key));
         text.push_str(&own.map_err(|why| damaged(journal, line.seq, why))?);
         text.push('\n');
@@ -232,19 +211,7 @@ fn proven(lines: &[LogLine], journal: &Path, key: &ProofKey) -> Result<String, E
 }
 
 fn checked<'line>(line: &'line LogLine, journal: &Path) -> Result<&'line str, Error> {
-    record::check(line.text.as_bytes(), line.seq).map_err(|flaw| flawed(journal, line.seq, &flaw))
-}
-
-fn flawed(journal: &Path, seq: u64, flaw: &RecordError) -> Error {
-    match flaw {
-        RecordError::Newer { format } => {
-            Error::NewerRecord { path: journal.to_owned(), line: seq, format: *format }
-        }
-        RecordError::NoChecksum
-        | RecordError::Checksum
-        | RecordError::Order { .. }
-        | RecordError::Meaning(_) => damaged(journal, seq, flaw.to_string()),
-    }
+    record::check(line.text.as_bytes(), line.seq).map_err(|flaw| flaw.in_journal(journal, line.seq))
 }
 
 fn damaged(journal: &Path, seq: u64, why: String) -> Error {

@@ -4,7 +4,7 @@
 //! same however long a run is. A snapshot that is unreadable or of an earlier version costs nothing but time, because
 //! the journal holds everything; a snapshot of a newer program is refused.
 
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +13,8 @@ use crc32fast::Hasher;
 use serde::{Deserialize, Serialize};
 
 use super::Error;
-use crate::plain_file::{self, is_unfit};
+use crate::files;
+use crate::plain_file::is_unfit;
 use raymond_model::json_mistake::placed_mistake;
 use raymond_model::run::{Run, SNAPSHOT_VERSION};
 
@@ -45,13 +46,13 @@ pub fn load(path: &Path) -> Result<SnapshotLookup, Error> {
     struct Version {
         version: u32,
     }
-    let bytes = match plain_file::read(path, MAX_LENGTH) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(SnapshotLookup::Nothing),
-        Err(error) if is_unfit(&error) => {
+    let bytes = match files::read(path, MAX_LENGTH) {
+        Ok(Some(bytes)) => bytes,
+        Ok(None) => return Ok(SnapshotLookup::Nothing),
+        Err(Error::Io { error, .. }) if is_unfit(&error) => {
             return Ok(SnapshotLookup::Unreadable(error.to_string()));
         }
-        Err(error) => return Err(Error::io("read", path)(error)),
+        Err(error) => return Err(error),
     };
     let flaw = flaw(&bytes);
     if flaw == Some(MISFIT) {

@@ -122,11 +122,10 @@ impl UserState {
     /// [`Error::Io`].
     pub fn put<T: Serialize>(&self, purpose: &str, name: &Path, value: &T) -> Result<(), Error> {
         let path = self.0.join(name);
-        let failed = |error: serde_json::Error| Error::io("write", &path)(error.into());
-        let document = serde_json::to_string(value).map_err(failed)?;
+        let document = serde_json::to_string(value).map_err(Error::json("write", &path))?;
         let proof = self.key()?.proof(purpose, document.as_bytes());
         let text = serde_json::to_string_pretty(&ProvenDocument { document, proof });
-        let text = text.map_err(|error| Error::io("write", &path)(error.into()))?;
+        let text = text.map_err(Error::json("write", &path))?;
         let directory = path.parent().unwrap_or(&self.0);
         files::make_dir(directory).map_err(Error::of_user_state)?;
         [directory, &self.0].into_iter().for_each(remove_abandoned);
@@ -139,11 +138,7 @@ impl UserState {
     /// [`Error::Unproven`] if its proof does not hold, [`Error::Io`].
     pub fn get<T: DeserializeOwned>(&self, purpose: &str, name: &Path) -> Result<Option<T>, Error> {
         let path = self.0.join(name);
-        let bytes = match plain_file::read(&path, MAX_DOCUMENT) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(Error::io("read", &path)(error)),
-        };
+        let Some(bytes) = files::read(&path, MAX_DOCUMENT)? else { return Ok(None) };
         let unproven = || Error::Unproven { path: path.clone() };
         let kept: ProvenDocument = serde_json::from_slice(&bytes).map_err(|_| unproven())?;
         if !self.key()?.holds(purpose, kept.document.as_bytes(), &kept.proof) {
@@ -157,13 +152,7 @@ impl UserState {
     /// # Errors
     /// [`Error::Io`], but not if it is gone already.
     pub fn remove(&self, name: &Path) -> Result<(), Error> {
-        let path = self.0.join(name);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                Err(Error::io("remove", &path)(error))
-            }
-            _ => Ok(()),
-        }
+        files::remove(&self.0.join(name))
     }
 
     /// Returns the names of the documents in a directory here, in order.
@@ -171,14 +160,8 @@ impl UserState {
     /// # Errors
     /// [`Error::Io`].
     pub fn names(&self, directory: &str) -> Result<Vec<PathBuf>, Error> {
-        let path = self.0.join(directory);
-        let entries = match std::fs::read_dir(&path) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(Error::io("read", &path)(error)),
-        };
-        let names =
-            entries.filter_map(|entry| Some(Path::new(directory).join(entry.ok()?.file_name())));
+        let entries = files::entries(&self.0.join(directory))?.into_iter();
+        let names = entries.map(|entry| Path::new(directory).join(entry.file_name()));
         let mut names: Vec<_> =
             names.filter(|name| name.extension().is_some_and(|ending| ending == "json")).collect();
         names.sort();

@@ -1,15 +1,15 @@
 //! Runs for readers: they are read beside a live supervisor, without disturbing it.
 
-use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom};
+use std::fs::DirEntry;
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
-use super::journal::{JournalReader, replay};
+use super::journal::{JournalReader, begin_or_apply, replay};
 use super::layout::{RunDir, RunsRoot};
-use super::{Error, lock, record};
+use super::{Error, files, lock, record};
 use crate::plain_file;
 use raymond_lang::hint::closest;
-use raymond_model::apply::{ApplyError, apply, begin};
 use raymond_model::event::Record;
 use raymond_model::id::RunId;
 use raymond_model::run::Run;
@@ -60,10 +60,7 @@ impl RunTimes {
 /// # Errors
 /// [`Error::NoSuchRun`], [`Error::Damaged`], [`Error::Newer`], [`Error::Io`].
 pub fn load_view(root: &RunsRoot, id: &RunId) -> Result<RunView, Error> {
-    let dir = root.run(id);
-    if !dir.path().is_dir() {
-        return Err(no_such_run(root, id));
-    }
+    let dir = existing(root, id)?;
     let holder = lock::is_held(&dir.lock())?;
     let (run, times) = (replay(&dir)?.run, RunTimes::of(&dir));
     Ok(RunView { run, held: holder.is_some(), holder: holder.flatten(), times })
@@ -74,11 +71,7 @@ pub fn load_view(root: &RunsRoot, id: &RunId) -> Result<RunView, Error> {
 /// # Errors
 /// [`Error::NoSuchRun`], [`Error::Io`].
 pub fn is_held(root: &RunsRoot, id: &RunId) -> Result<bool, Error> {
-    let dir = root.run(id);
-    if !dir.path().is_dir() {
-        return Err(no_such_run(root, id));
-    }
-    Ok(lock::is_held(&dir.lock())?.is_some())
+    Ok(lock::is_held(&existing(root, id)?.lock())?.is_some())
 }
 
 /// Reads one run from its beginning. `visit` gets each record that exists now, with the run before that record. The
@@ -91,23 +84,15 @@ pub fn story(
     id: &RunId,
     mut visit: impl FnMut(&Run, &Record),
 ) -> Result<RunView, Error> {
-    let dir = root.run(id);
-    if !dir.path().is_dir() {
-        return Err(no_such_run(root, id));
-    }
+    let dir = existing(root, id)?;
     let holder = lock::is_held(&dir.lock())?;
     let mut run = None;
     JournalReader::open(&dir.journal())?.read_all(|_, line| {
         let record = record::decode(line)?;
-        let refused = |refused: ApplyError| record::RecordError::Meaning(refused.to_string());
-        match &mut run {
-            None => run = Some(begin(&record).map_err(refused)?.0),
-            Some(run) => {
-                visit(run, &record);
-                apply(run, &record).map_err(refused)?;
-            }
+        if let Some(run) = &run {
+            visit(run, &record);
         }
-        Ok(())
+        begin_or_apply(&mut run, &record)
     })?;
     let run = run.ok_or_else(|| Error::Empty { path: dir.journal() })?;
     let times = RunTimes::of(&dir);
@@ -119,17 +104,9 @@ pub fn story(
 /// # Errors
 /// [`Error::Io`].
 pub fn ids(root: &RunsRoot) -> Result<Vec<RunId>, Error> {
-    let runs = root.runs();
-    let entries = match std::fs::read_dir(&runs) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(Error::io("read", &runs)(error)),
-    };
-    let mut ids = Vec::new();
-    for entry in entries {
-        let entry = entry.map_err(Error::io("read", &runs))?;
-        ids.extend(entry.file_name().to_str().and_then(|name| RunId::parse(name).ok()));
-    }
+    let entries = files::entries(&root.runs())?.into_iter();
+    let id = |entry: DirEntry| RunId::parse(entry.file_name().to_str()?).ok();
+    let mut ids: Vec<RunId> = entries.filter_map(id).collect();
     ids.sort();
     Ok(ids)
 }
@@ -186,6 +163,12 @@ fn changed(path: &Path) -> Option<Timestamp> {
     let changed = path.symlink_metadata().ok()?.modified().ok()?;
     let since = changed.duration_since(UNIX_EPOCH).ok()?;
     u64::try_from(since.as_millis()).ok().map(Timestamp)
+}
+
+/// Returns the directory of a run.
+pub(super) fn existing(root: &RunsRoot, id: &RunId) -> Result<RunDir, Error> {
+    let dir = root.run(id);
+    if dir.path().is_dir() { Ok(dir) } else { Err(no_such_run(root, id)) }
 }
 
 /// Returns the error for a run that is not there, with a run of a similar id.

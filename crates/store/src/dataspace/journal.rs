@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 use super::fact::{QueuedFact, UNPROVEN};
 use super::{Dataspace, damaged, fact};
 use crate::fault::FaultPoint;
+use crate::plain_file::if_there;
 use crate::proof::ProofKey;
 use crate::record::{FORMAT, RecordError};
 use crate::{Error, files, plain_file, record};
@@ -83,13 +84,9 @@ impl FactJournal {
     /// Reads the lines that were appended since, or the whole file if it is another one.
     fn advance(&mut self, path: &Path, key: Option<&ProofKey>) -> Result<(), Error> {
         let failed = || Error::io("read", path);
-        let there = match path.symlink_metadata() {
-            Ok(there) => there,
-            Err(error) if error.kind() == ErrorKind::NotFound => {
-                self.replace(FactState::default(), Vec::new());
-                return Ok(());
-            }
-            Err(error) => return Err(failed()(error)),
+        let Some(there) = if_there(path.symlink_metadata()).map_err(failed())? else {
+            self.replace(FactState::default(), Vec::new());
+            return Ok(());
         };
         let id = |found: &std::fs::Metadata| (found.dev(), found.ino());
         let own = self.file.as_ref().map(File::metadata).transpose().map_err(failed())?;
@@ -230,9 +227,7 @@ impl Dataspace {
     ) -> Result<Option<FactWriter<'_>>, Error> {
         files::make_dir(&self.path)?;
         let path = self.lock();
-        let mut options = files::private();
-        options.read(true).write(true).create(true).truncate(false);
-        let lock = plain_file::open_with(&path, &mut options).map_err(Error::io("open", &path))?;
+        let lock = files::open_lock(&path)?;
         if !self.wait_for(&lock, longest).map_err(Error::io("lock", &path))? {
             return Ok(None);
         }

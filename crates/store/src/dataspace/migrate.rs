@@ -13,7 +13,7 @@
 //! nothing from then on; and it cannot read the journal, which has the name of its directory of facts.
 
 use std::fs::Metadata;
-use std::io::{Error as IoError, ErrorKind};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::MutexGuard;
 
@@ -23,7 +23,7 @@ use super::fact::{self, ProvenValue, QueuedFact};
 use super::journal::{
     FactJournal, FactState, IdempotencyKey, IgnoredLine, LoggedChange, NamedChange,
 };
-use super::{Dataspace, copied, damaged, entries, is_absent};
+use super::{Dataspace, copied, damaged, entries};
 use crate::fault::FaultPoint;
 use crate::{Error, files, plain_file};
 use raymond_model::json_mistake::placed_mistake;
@@ -106,14 +106,8 @@ impl Dataspace {
     /// Returns the engine that this is a copy of.
     pub(super) fn engine(&self) -> Result<Option<String>, Error> {
         let path = self.path.join("engine.json");
-        let bytes = match plain_file::read(&path, MAX_NOTE) {
-            Ok(bytes) => bytes,
-            Err(error) if is_absent(&error) => return Ok(None),
-            Err(error) => return Err(Error::io("read", &path)(error)),
-        };
-        let FactsNote { version, engine } = serde_json::from_slice(&bytes)
-            .map_err(IoError::other)
-            .map_err(Error::io("read", &path))?;
+        let note = files::read_json(&path, MAX_NOTE)?;
+        let Some(FactsNote { version, engine }) = note else { return Ok(None) };
         if version > NOTE_VERSION {
             return Err(Error::Newer { path, found: version, known: NOTE_VERSION });
         }
@@ -125,8 +119,7 @@ impl Dataspace {
         files::make_dir(&self.path)?;
         let path = self.path.join("engine.json");
         let note = FactsNote { version: NOTE_VERSION, engine: engine.to_owned() };
-        let text = serde_json::to_vec(&note).map_err(IoError::other);
-        files::replace_among_others(&path, &text.map_err(Error::io("write", &path))?)
+        files::replace_among_others(&path, &files::json(&path, &note)?)
     }
 
     /// Takes over what an earlier raymond has left, for the holder of the lock.
@@ -275,10 +268,11 @@ impl Dataspace {
     /// Makes the logged changes; returns whether all of them could be read.
     fn make_logged(&self, state: &mut FactState) -> Result<bool, Error> {
         let path = self.path_of_log();
-        let bytes = match plain_file::read(&path, MAX_LOG) {
-            Ok(bytes) => bytes,
-            Err(error) if is_absent(&error) || plain_file::is_unfit(&error) => return Ok(false),
-            Err(error) => return Err(Error::io("read", &path)(error)),
+        let bytes = match files::read(&path, MAX_LOG) {
+            Ok(Some(bytes)) => bytes,
+            Ok(None) => return Ok(false),
+            Err(Error::Io { error, .. }) if plain_file::is_unfit(&error) => return Ok(false),
+            Err(error) => return Err(error),
         };
         let mut lines = bytes.splitn(2, |&byte| byte == b'\n');
         let header = serde_json::from_slice(lines.next().unwrap_or_default());
@@ -348,9 +342,5 @@ fn step_of(name: &str) -> Option<(&str, u64)> {
 
 /// Returns what lies at a path; links are not followed.
 fn kind(path: &Path) -> Result<Option<Metadata>, Error> {
-    match path.symlink_metadata() {
-        Ok(found) => Ok(Some(found)),
-        Err(error) if is_absent(&error) => Ok(None),
-        Err(error) => Err(Error::io("read", path)(error)),
-    }
+    plain_file::if_there(path.symlink_metadata()).map_err(Error::io("read", path))
 }

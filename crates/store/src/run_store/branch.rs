@@ -1,7 +1,6 @@
 //! The directory of a run that branches off another, made as a whole or not at all, and the copy of a workflow.
 
 use std::collections::{HashMap, HashSet};
-use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use raymond_model::event::Record;
@@ -9,7 +8,7 @@ use raymond_model::run::Run;
 use raymond_model::sealed_terms::{RunSeal, WorkflowPins};
 use raymond_model::turn::{TAKEN_REPLIES_FILE, TurnId};
 
-use super::{LockedRun, RunKeys, encode, publish};
+use super::{LockedRun, RunKeys, begin_draft, encode, make_run};
 use crate::capture::WorkflowCapture;
 use crate::journal::{
     BASE_VERSION, JournalBase, base_beside, base_of, copy_beginning, note_beside,
@@ -17,8 +16,8 @@ use crate::journal::{
 use crate::journal_cut::JournalCut;
 use crate::layout::{RunDir, RunsRoot};
 use crate::lock::RunLock;
+use crate::plain_file::if_there;
 use crate::proof::ProofKey;
-use crate::snapshot::SnapshotSchedule;
 use crate::user_state::UserState;
 use crate::{Error, capture, files, lock, pinned, plain_file, user_state};
 
@@ -53,35 +52,16 @@ impl LockedRun {
         cut: &JournalCut,
         parts: &NewBranch<'_>,
     ) -> Result<Self, Error> {
-        let id = &parts.run.workflow_id;
-        let dir = root.run(id);
-        if dir.path().exists() {
-            return Err(Error::Exists { id: id.clone() });
-        }
-        let draft = RunDir(root.runs().join(format!(".{id}.{}.new", std::process::id())));
-        let keys = RunKeys::of(&dir, &cut.first_session, parts.key.clone());
-        let lines = own_lines(cut, &parts.record, &draft, &keys)?;
-        let made = fill(&draft, source, cut, &lines, parts).and_then(|lock| {
+        let (dir, (lock, keys)) = make_run(root, &parts.run.workflow_id, |draft, dir| {
+            let keys = RunKeys::of(dir, &cut.first_session, parts.key.clone());
+            let lines = own_lines(cut, &parts.record, draft, &keys)?;
+            let lock = fill(draft, source, cut, &lines, parts)?;
             let (state, unsealed) = &parts.seal;
             let journal = Some(user_state::seal_of_journal(&draft.journal())?);
             user_state::save(state, &RunSeal { journal, ..unsealed.clone() })?;
-            publish(&draft, &dir, id)?;
-            Ok(lock)
-        });
-        let lock = made.inspect_err(|_| {
-            let _ = std::fs::remove_dir_all(draft.path());
+            Ok((lock, keys))
         })?;
-        files::sync_dir(&root.runs())?;
-        Ok(Self {
-            dir,
-            _lock: lock,
-            growth: SnapshotSchedule::after_snapshot(0),
-            writer: None,
-            engine: None,
-            is_shared: false,
-            first_session: cut.first_session.clone(),
-            keys: Some(keys),
-        })
+        Ok(Self::held(dir, lock, cut.first_session.clone(), Some(keys)))
     }
 }
 
@@ -112,12 +92,7 @@ fn fill(
     lines: &str,
     parts: &NewBranch<'_>,
 ) -> Result<RunLock, Error> {
-    for path in [draft.path(), &draft.steps(), &draft.inbox()] {
-        files::make_draft_dir(path)?;
-    }
-    parts.workflow.write(&draft.workflow())?;
-    capture::save(&draft.contents(), parts.workflow)?;
-    files::create(&draft.pins(), &pinned::json(&draft.pins(), &parts.workflow.pins())?)?;
+    begin_draft(draft, Some(parts.workflow))?;
     share_journal(draft, source, cut)?;
     share_steps(draft, source, &cut.run)?;
     share_cassette(draft, source)?;
@@ -143,22 +118,16 @@ fn share_journal(draft: &RunDir, source: &RunDir, cut: &JournalCut) -> Result<()
         length: cut.length,
     };
     let path = note_beside(&draft.journal());
-    let text = serde_json::to_vec(&note)
-        .map_err(|error| Error::io("write", &path)(std::io::Error::other(error)))?;
-    files::create(&path, &text)
+    files::create(&path, &files::json(&path, &note)?)
 }
 
 /// Gives the files of the cassette another name here, if the other run is answered from one.
 fn share_cassette(draft: &RunDir, source: &RunDir) -> Result<(), Error> {
-    let path = source.cassette();
-    let entries = match std::fs::read_dir(&path) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io("read", &path)(error)),
-    };
+    if !source.cassette().exists() {
+        return Ok(());
+    }
     files::make_draft_dir(&draft.cassette())?;
-    for entry in entries {
-        let entry = entry.map_err(Error::io("read", &path))?;
+    for entry in files::entries(&source.cassette())? {
         if entry.file_type().is_ok_and(|kind| kind.is_file()) {
             share(&entry.path(), &draft.cassette().join(entry.file_name()))?;
         }
@@ -175,14 +144,7 @@ fn share_steps(draft: &RunDir, source: &RunDir, run: &Run) -> Result<(), Error> 
         Some(due) => (step, turn) < (due.step, due.turn),
         None => ended.contains(agent),
     };
-    let path = source.steps();
-    let entries = match std::fs::read_dir(&path) {
-        Ok(entries) => entries,
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(Error::io("read", &path)(error)),
-    };
-    for entry in entries {
-        let entry = entry.map_err(Error::io("read", &path))?;
+    for entry in files::entries(&source.steps())? {
         let name = entry.file_name();
         let is_file = entry.file_type().is_ok_and(|kind| kind.is_file());
         if is_file && name == TAKEN_REPLIES_FILE {
@@ -238,12 +200,7 @@ impl LockedRun {
     /// # Errors
     /// [`Error::Io`].
     pub fn repin(&self, workflow: &WorkflowCapture) -> Result<(), Error> {
-        match std::fs::remove_file(self.dir.contents()) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::io("remove", &self.dir.contents())(error));
-            }
-            _ => {}
-        }
+        files::remove(&self.dir.contents())?;
         capture::save(&self.dir.contents(), workflow)?;
         self.replace_copy(workflow)?;
         pinned::save(&self.dir.pins(), &workflow.pins())
@@ -270,18 +227,13 @@ impl LockedRun {
     /// Replaces the copy. The old one is removed only when the new one is in its place.
     fn replace_copy(&self, workflow: &WorkflowCapture) -> Result<(), Error> {
         let (copy, draft, old) = (self.dir.workflow(), self.new_copy(), self.old_copy());
-        remove_dir(&draft)?;
+        files::remove_dir(&draft)?;
         workflow.write(&draft)?;
-        remove_dir(&old)?;
-        match std::fs::rename(&copy, &old) {
-            Err(error) if error.kind() != ErrorKind::NotFound => {
-                return Err(Error::io("move the directory", &copy)(error));
-            }
-            _ => {}
-        }
+        files::remove_dir(&old)?;
+        if_there(std::fs::rename(&copy, &old)).map_err(Error::io("move the directory", &copy))?;
         std::fs::rename(&draft, &copy).map_err(Error::io("make the directory", &copy))?;
         files::sync_dir(self.dir.path())?;
-        remove_dir(&old)
+        files::remove_dir(&old)
     }
 
     /// Returns the path of a copy that is being made.
@@ -309,15 +261,6 @@ pub fn pinned_workflow(
         return WorkflowCapture::of(&copy, Path::new("")).map(Some);
     }
     capture::load(&dir.contents(), &[copy], pins)
-}
-
-fn remove_dir(path: &Path) -> Result<(), Error> {
-    match std::fs::remove_dir_all(path) {
-        Err(error) if error.kind() != ErrorKind::NotFound => {
-            Err(Error::io("remove the directory", path)(error))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -4,9 +4,8 @@ use std::time::Duration;
 
 use super::engine::{RestateEngine, millis};
 use super::log::LogPage;
-use super::objects::host::{LONGEST_WAIT_MS, WaitCall};
 use super::objects::run_calls::{
-    FactChangeCall, LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic,
+    FactChangeCall, LONGEST_WAIT_MS, LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic, WaitCall,
 };
 use super::objects::state::{FACTS, LOOK, RUN, WAIT};
 use super::serving::{CALL_LIMIT, CalledHandler, LARGE_CALL_LIMIT};

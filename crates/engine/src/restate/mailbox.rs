@@ -7,9 +7,8 @@ use raymond_model::id::RunId;
 use tokio::time::timeout;
 
 use super::engine::{LOOK_AGAIN_AFTER, OpenWait, RestateEngine, RunsToAsk, if_there, part_of};
-use super::objects::host::WaitCall;
 use super::objects::run_calls::{
-    CarriedRequest, LeasedDeed, OpenRequest, RunAnswer, RunCall, RunLook, RunTopic,
+    CarriedRequest, LeasedDeed, OpenRequest, RunAnswer, RunCall, RunLook, RunTopic, WaitCall,
 };
 use super::objects::state::{HOST, HostLook, HostObjectAnswer, LOOK, RUN, WAIT};
 use super::serving::{CALL_LIMIT, CalledHandler};
@@ -20,7 +19,8 @@ use crate::shared_log::{
 
 impl HostMailbox for RestateEngine {
     fn send(&self, lease: &RunLease, requests: &[HostRequest]) -> Result<(), EngineError> {
-        let (by, is_again) = self.sent_keys.send(requests.iter().map(|one| one.key.as_str()));
+        let (by, is_again) =
+            self.sent_keys.send(requests.iter().map(|request| request.key.as_str()));
         let requests = requests.iter().map(CarriedRequest::from).collect();
         self.leased(lease, LeasedDeed::Send { requests, by, is_again }).map(drop)
     }
@@ -47,12 +47,14 @@ impl HostMailbox for RestateEngine {
         is_first: bool,
         limit: usize,
     ) -> Result<Vec<HostRequest>, EngineError> {
-        let own = (HOST, claim.host.as_str().to_owned());
-        if !is_first && received.is_empty() && self.receivers.take_empty_wait(&own, Instant::now())
+        let receiver = (HOST, claim.host.as_str().to_owned());
+        if !is_first
+            && received.is_empty()
+            && self.receivers.take_empty_wait(&receiver, Instant::now())
         {
             return Ok(Vec::new());
         }
-        let again = self.receivers.take_look_again(&own, Instant::now()).filter(|_| !is_first);
+        let again = self.receivers.take_look_again(&receiver, Instant::now()).filter(|_| !is_first);
         let (runs, mut patience) = match again {
             Some(RunsToAsk::Known(runs)) => (runs, LOOK_AGAIN_AFTER),
             Some(RunsToAsk::Unknown) => (self.runs_for(claim)?, LOOK_AGAIN_AFTER),
@@ -79,7 +81,7 @@ impl HostMailbox for RestateEngine {
             Some(error) => tracing::debug!("{error}"),
             None => {}
         }
-        self.receivers.note(own, !requests.is_empty(), Instant::now());
+        self.receivers.note(receiver, !requests.is_empty(), Instant::now());
         Ok(requests)
     }
 
@@ -111,17 +113,17 @@ impl HostMailbox for RestateEngine {
         received: &[String],
         limit: usize,
     ) -> Result<Vec<HostReply>, EngineError> {
-        let own = (RUN, lease.run.as_str().to_owned());
-        if received.is_empty() && self.receivers.take_empty_wait(&own, Instant::now()) {
+        let receiver = (RUN, lease.run.as_str().to_owned());
+        if received.is_empty() && self.receivers.take_empty_wait(&receiver, Instant::now()) {
             return Ok(Vec::new());
         }
-        let looks_again = self.receivers.take_look_again(&own, Instant::now()).is_some();
+        let looks_again = self.receivers.take_look_again(&receiver, Instant::now()).is_some();
         let patience = if looks_again { LOOK_AGAIN_AFTER } else { Duration::ZERO };
         let deed = LeasedDeed::Replies { received: received.to_vec(), limit };
         let call = RunCall::Leased { epoch: lease.epoch, deed };
         let answer = self.run_patiently(&lease.run, &call, patience)?;
         let replies = part_of!(self, answer, RunAnswer::Replies(replies) => replies)?;
-        self.receivers.note(own, !replies.is_empty(), Instant::now());
+        self.receivers.note(receiver, !replies.is_empty(), Instant::now());
         Ok(replies)
     }
 

@@ -18,8 +18,7 @@ use tokio::net::{TcpListener, TcpSocket};
 use tokio::runtime::Builder;
 use tokio::sync::oneshot;
 
-use super::host::WaitCall;
-use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic};
+use super::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic, WaitCall};
 use super::state::{
     HOST, HostCall, HostLook, IndexAnswer, IndexCall, IndexLook, IndexedRun, ObjectState, RUN,
     Undecided, VERSION, changed, changed_fact, looked, now, read, woken, written,

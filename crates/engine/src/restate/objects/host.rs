@@ -6,7 +6,7 @@ use raymond_model::host::HostStanding;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::run_calls::{RunCall, RunTopic};
+use super::run_calls::RunCall;
 use super::state::{
     HostCall, HostLook, HostObjectAnswer, IndexCall, ObjectEffect, ObjectState, Undecided,
 };
@@ -173,7 +173,7 @@ pub(super) fn needs_time(call: &HostCall) -> bool {
     matches!(call, HostCall::Register { .. } | HostCall::Heartbeat { .. })
 }
 
-// Those who wait for news of an object, and their calls.
+// Those who wait for news of an object.
 
 /// The most that are kept. The oldest is woken to look for itself: usually it has gone long ago.
 const MOST: usize = 32;
@@ -208,18 +208,6 @@ impl NewsWaiters {
             state.effect(ObjectEffect::Wake(awakeable, self.news));
         }
     }
-}
-
-/// The longest time that a wait takes on the server. Callers that wait longer ask again.
-pub(crate) const LONGEST_WAIT_MS: u64 = 20_000;
-
-/// A wait for more than was seen. The answer is the number of the last news, or what was seen if the time is over.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct WaitCall {
-    /// For a run; a host has only mail.
-    pub(crate) topic: RunTopic,
-    pub(crate) seen: u64,
-    pub(crate) longest_ms: u64,
 }
 
 #[cfg(test)]

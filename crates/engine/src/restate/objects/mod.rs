@@ -6,7 +6,8 @@
 
 mod answered_list;
 pub(super) mod endpoint;
-pub(super) mod host;
+mod host;
+mod host_queue;
 mod run;
 pub(super) mod run_calls;
 mod run_log;

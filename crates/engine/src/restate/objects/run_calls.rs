@@ -70,6 +70,18 @@ pub(crate) enum RunTopic {
     Lines,
 }
 
+/// The longest time that a wait takes on the server. Callers that wait longer ask again.
+pub(crate) const LONGEST_WAIT_MS: u64 = 20_000;
+
+/// A wait for more than was seen. The answer is the number of the last news, or what was seen if the time is over.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct WaitCall {
+    /// For a run; a host has only mail.
+    pub(crate) topic: RunTopic,
+    pub(crate) seen: u64,
+    pub(crate) longest_ms: u64,
+}
+
 /// A call that may change a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

@@ -1,13 +1,14 @@
 //! The decisions about the mail of a run: its supervisor's requests, the queues of hosts, and questions to hosts.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::answered_list::{
-    self, ANSWERED, AnsweredList, AnsweredRequest, BegunIndex, BegunLists, QueuedRequest,
-    WITHDRAWN, WithdrawnRequest, is_question, queue_key, set_list, withdrawn,
+    self, ANSWERED, AnsweredList, AnsweredRequest, WITHDRAWN, WithdrawnRequest, is_question,
+    queue_key, set_list, withdrawn,
 };
+use super::host_queue::{HostQueue, QueuedRequest};
 use super::run_calls::{CarriedRequest, OpenRequest, RunAnswer, SenderNumber};
 use super::run_log::{ForgottenRequest, RunHead};
 use super::state::{HostCall, ObjectEffect, ObjectState, Undecided};
@@ -269,154 +270,6 @@ pub(super) fn forget_all(
         }
     }
     Ok(())
-}
-
-// The queue of a host: one value, and lists for begun requests once there are many.
-
-/// The most begun requests that stay in the value.
-const MOST_BEGUN: usize = 64;
-
-/// The queue as it is stored.
-#[derive(Debug, Default, Serialize, Deserialize)]
-struct StoredQueue {
-    /// In the order of sending.
-    #[serde(rename = "q", default, skip_serializing_if = "Vec::is_empty")]
-    entries: Vec<QueuedRequest>,
-    #[serde(rename = "b", default, skip_serializing_if = "BegunIndex::is_empty")]
-    begun: BegunIndex,
-}
-
-/// The queue of a host, until it is saved.
-#[derive(Debug)]
-pub(super) struct HostQueue {
-    host: String,
-    /// The batches that have bodies of its requests.
-    batches: BTreeSet<u64>,
-    /// The requests that wait, and the last ones that were begun.
-    pub(super) entries: Vec<QueuedRequest>,
-    lists: BegunLists,
-}
-
-impl HostQueue {
-    /// Loads the value.
-    pub(super) fn load(host: &str, state: &ObjectState<'_>) -> Result<Self, Undecided> {
-        let StoredQueue { entries, begun } = state.get_or_default(&queue_key(host))?;
-        let lists = BegunLists::new(host, begun);
-        let batches =
-            entries.iter().map(|request| request.batch).chain(lists.index().batches()).collect();
-        Ok(Self { host: host.to_owned(), batches, entries, lists })
-    }
-
-    /// Returns all requests of hosts, with those in lists.
-    pub(super) fn all_requests<'h>(
-        hosts: impl Iterator<Item = &'h String> + Clone,
-        state: &ObjectState<'_>,
-    ) -> Result<Vec<QueuedRequest>, Undecided> {
-        state.need(hosts.clone().map(|host| queue_key(host)))?;
-        let queues = hosts.map(|host| Self::load(host, state));
-        let queues: Vec<Self> = queues.collect::<Result<_, _>>()?;
-        state.need(queues.iter().flat_map(|queue| queue.lists.all_list_keys()))?;
-        let mut all = Vec::new();
-        for mut queue in queues {
-            all.append(&mut queue.entries);
-            all.extend(queue.lists.take_all(state)?);
-        }
-        Ok(all)
-    }
-
-    /// Returns whether the queue is empty.
-    pub(super) fn is_empty(&self) -> bool {
-        self.entries.is_empty() && self.lists.index().is_empty()
-    }
-
-    /// Returns the keys of the values of the lists that may have these requests.
-    pub(super) fn list_keys_for<'k>(&self, keys: impl Iterator<Item = &'k str>) -> Vec<String> {
-        self.lists.list_keys_for(keys)
-    }
-
-    /// Loads the lists that may have these requests, unless they are among the entries.
-    pub(super) fn load_lists_for<'k>(
-        &mut self,
-        keys: impl Iterator<Item = &'k str>,
-        state: &ObjectState<'_>,
-    ) -> Result<(), Undecided> {
-        if self.lists.index().is_empty() {
-            return Ok(());
-        }
-        let known: HashSet<&str> =
-            self.entries.iter().map(|request| request.key.as_str()).collect();
-        self.lists.load_lists_for(keys.filter(|key| !known.contains(key)), state)
-    }
-
-    /// Returns the entries, and the requests of the lists that are loaded.
-    pub(super) fn loaded(&self) -> impl Iterator<Item = &QueuedRequest> {
-        self.entries.iter().chain(self.lists.entries())
-    }
-
-    /// Removes requests that are loaded, and returns them.
-    pub(super) fn remove(&mut self, keys: &HashSet<&str>) -> Vec<QueuedRequest> {
-        let mut removed = self.lists.take(keys);
-        removed.extend(self.entries.extract_if(.., |request| keys.contains(request.key.as_str())));
-        removed
-    }
-
-    /// Adds requests at the end.
-    pub(super) fn add(
-        &mut self,
-        new: &[&CarriedRequest],
-        next_batch: &mut u64,
-        state: &mut ObjectState<'_>,
-    ) -> Result<(), Undecided> {
-        let bodies: Vec<(&str, &str)> =
-            new.iter().map(|request| (request.key.as_str(), request.body.as_str())).collect();
-        let batches = answered_list::keep(&bodies, next_batch, state)?;
-        self.entries.extend(new.iter().zip(batches).map(|(request, batch)| QueuedRequest {
-            key: request.key.clone(),
-            host_epoch: request.host_epoch,
-            batch,
-            is_received: false,
-            is_begun: false,
-        }));
-        Ok(())
-    }
-
-    /// Takes all requests out of the lists, because the host has to be given them again.
-    pub(super) fn bring_back(&mut self, state: &ObjectState<'_>) -> Result<(), Undecided> {
-        let mut all = self.lists.take_all(state)?;
-        all.append(&mut self.entries);
-        // Batches are numbered in the order of sending.
-        all.sort_by_key(|request| request.batch);
-        self.entries = all;
-        Ok(())
-    }
-
-    /// Puts begun requests into lists if they are many. Those that the host has not received since it started stay: it
-    /// has to be given them.
-    pub(super) fn set_begun_aside(&mut self) {
-        // A question that is over is removed from the entries alone.
-        let is_begun = |request: &QueuedRequest| {
-            request.is_begun && request.is_received && !is_question(&request.key)
-        };
-        if self.entries.iter().filter(|request| is_begun(request)).count() > MOST_BEGUN {
-            let begun: Vec<QueuedRequest> =
-                self.entries.extract_if(.., |request| is_begun(request)).collect();
-            self.lists.put(&begun);
-        }
-    }
-
-    /// Saves its content, and removes the bodies that nothing in it needs any longer.
-    pub(super) fn save(self, state: &mut ObjectState<'_>) -> Result<(), Undecided> {
-        let Self { host, batches, entries, lists } = self;
-        let begun = lists.save(state)?;
-        let needed: BTreeSet<u64> =
-            entries.iter().map(|request| request.batch).chain(begun.batches()).collect();
-        answered_list::remove(batches.difference(&needed), state);
-        if entries.is_empty() && begun.is_empty() {
-            state.clear(&queue_key(&host));
-            return Ok(());
-        }
-        state.set(&queue_key(&host), &StoredQueue { entries, begun })
-    }
 }
 
 // The decisions about questions to hosts, from people who look at a run. No supervisor sees them.

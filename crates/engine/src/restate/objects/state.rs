@@ -10,8 +10,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::host::LONGEST_WAIT_MS;
-use super::run_calls::{FactChangeCall, RunAnswer, RunCall};
+use super::run_calls::{FactChangeCall, LONGEST_WAIT_MS, RunAnswer, RunCall};
 
 // The state of an object as a decision sees it: values by their keys, and the changes to make.
 //

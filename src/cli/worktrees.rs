@@ -19,7 +19,7 @@ use crate::process::working_dirs::WorktreeRecord;
 use crate::runtime::graphs::{working_dirs, world_of};
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};
-use crate::world::outcome::InspectionOutcome;
+use crate::world::outcome::OperationError;
 use crate::world::perform::WorkspaceExecutor;
 use crate::world::worktrees::{RemovedWorktree, WorktreeInspection};
 
@@ -319,12 +319,8 @@ impl RunWorktrees<'_> {
 }
 
 /// Returns what was done, or the error of it.
-pub(super) fn done<T>(inspection: InspectionOutcome<T>) -> Result<T, Error> {
-    match inspection {
-        InspectionOutcome::Done(outcome) => outcome.map_err(Error::Worktrees),
-        InspectionOutcome::Stuck(why) => Err(Error::Worktrees(why)),
-        InspectionOutcome::Interrupted => Err(Error::Worktrees("it was interrupted".to_owned())),
-    }
+pub(super) fn done<T>(inspection: Result<T, OperationError>) -> Result<T, Error> {
+    inspection.map_err(|error| Error::Worktrees(error.to_string()))
 }
 
 /// Returns a branch's name as git shows it.

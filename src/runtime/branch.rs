@@ -52,7 +52,6 @@ use crate::store::user_state::pins_checksum;
 use crate::store::view::load_view;
 use crate::store::{Error as StoreError, lock, pinned};
 use crate::world::context::note_repository;
-use crate::world::outcome::InspectionOutcome;
 
 /// Makes the run that branches off.
 ///
@@ -438,9 +437,9 @@ pub(super) fn check_snapshots(root: &RunsRoot, run: &Run) -> Result<(), Error> {
     let agents: Vec<&AgentId> = agents.into_iter().collect();
     let checked = waited_for(async { world.check_snapshots(&agents).await });
     let why = match checked {
-        Ok(InspectionOutcome::Done(Ok(()))) => return Ok(()),
-        Ok(InspectionOutcome::Done(Err(why)) | InspectionOutcome::Stuck(why)) | Err(why) => why,
-        Ok(InspectionOutcome::Interrupted) => "git was interrupted".to_owned(),
+        Ok(Ok(())) => return Ok(()),
+        Ok(Err(error)) => error.to_string(),
+        Err(why) => why,
     };
     Err(BranchError::Worktree { why }.into())
 }
@@ -456,12 +455,12 @@ pub(super) fn keep_snapshots(root: &RunsRoot, run: &Run) {
     let world = world_of_run(root, run);
     let kept = waited_for(async {
         for agent in run.worktrees.keys().filter(|owner| !agents.contains(owner)) {
-            if let InspectionOutcome::Done(Err(why)) = world.keep_branch(agent).await {
+            if let Err(why) = world.keep_branch(agent).await {
                 tracing::warn!(%agent, "its work is only on the branch of the other run: {why}");
             }
         }
         for agent in agents {
-            if let InspectionOutcome::Done(Err(why)) = world.keep_snapshot(agent).await {
+            if let Err(why) = world.keep_snapshot(agent).await {
                 tracing::warn!(%agent, "git may still prune the snapshot of its worktree: {why}");
             }
         }

@@ -47,7 +47,7 @@ use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
-use crate::world::outcome::InspectionOutcome;
+use crate::world::outcome::OperationError;
 
 /// A workflow whose files were read once.
 #[derive(Debug, Clone)]
@@ -190,12 +190,14 @@ impl CheckedWorkflow {
         if !is_wanted {
             return Ok(None);
         }
+        let no_worktrees = |why: &dyn std::fmt::Display| {
+            format!("agents of this workflow get worktrees, but {why}")
+        };
         let checked = match waited_for(world_of(root, run, settings).check_worktrees()) {
-            Ok(InspectionOutcome::Done(Ok(checked))) => checked,
-            Ok(InspectionOutcome::Done(Err(why)) | InspectionOutcome::Stuck(why)) | Err(why) => {
-                Ok(Some(format!("agents of this workflow get worktrees, but {why}")))
-            }
-            Ok(InspectionOutcome::Interrupted) => Ok(None),
+            Ok(Ok(checked)) => checked,
+            Ok(Err(OperationError::Interrupted)) => Ok(None),
+            Ok(Err(error)) => Ok(Some(no_worktrees(&error))),
+            Err(why) => Ok(Some(no_worktrees(&why))),
         };
         checked.map_err(|why| Error::NoWorktrees { run: run.clone(), why })
     }

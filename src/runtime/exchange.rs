@@ -11,7 +11,7 @@ use crate::domain::settings::Settings;
 use crate::process::working_dirs::ExchangeCopy;
 use crate::store::layout::RunsRoot;
 use crate::world::exchange::BegunExchange;
-use crate::world::outcome::InspectionOutcome;
+use crate::world::outcome::OperationError;
 use crate::world::perform::WorkspaceExecutor;
 
 /// The base of a new run, which is removed from the exchange again unless the run is made.
@@ -99,10 +99,6 @@ pub(super) fn cloned(
     Ok(Some(copy))
 }
 
-fn done<T>(waited: Result<InspectionOutcome<T>, String>) -> Result<T, String> {
-    match waited? {
-        InspectionOutcome::Done(done) => done,
-        InspectionOutcome::Stuck(why) => Err(why),
-        InspectionOutcome::Interrupted => Err("git was interrupted".to_owned()),
-    }
+fn done<T>(waited: Result<Result<T, OperationError>, String>) -> Result<T, String> {
+    waited?.map_err(|error| error.to_string())
 }

@@ -45,7 +45,7 @@ use crate::store::layout::RunsRoot;
 use crate::store::workflow::WorkflowDir;
 use crate::world::files::Workspace;
 use crate::world::gate::NameLookup;
-use crate::world::outcome::InspectionOutcome;
+use crate::world::outcome::{OperationError, outcome_of};
 use crate::world::own_types::{OwnType, OwnTypeRegistry};
 use crate::world::perform::WorkspaceExecutor;
 
@@ -324,16 +324,16 @@ impl LocalActivityExecutor {
         match &activity {
             Activity::Operation(operation) => match self.admit(operation) {
                 Ok(operation) => {
-                    let outcome = world.perform(&stem, &operation, again).await.into();
-                    self.check_after(&operation, outcome)
+                    let performed = world.perform(&stem, &operation, again).await;
+                    self.check_after(&operation, outcome_of(performed.map(ActivityResult::Value)))
                 }
                 Err(why) => ActivityOutcome::Refused(why),
             },
             Activity::Bases { directories, branch } => {
-                world.bases(&stem, directories, branch.as_deref(), again).await.into()
+                outcome_of(world.bases(&stem, directories, branch.as_deref(), again).await)
             }
             Activity::Changes { directory, base } => {
-                world.changes(&stem, directory, base, again).await.into()
+                outcome_of(world.changes(&stem, directory, base, again).await)
             }
             Activity::StartWorkflow(start) => self.start_workflow(turn, start).await,
             Activity::Command(_)
@@ -399,11 +399,14 @@ impl LocalActivityExecutor {
     }
 }
 
-fn found<T>(inspection: InspectionOutcome<T>) -> LookupOutcome<T> {
+fn found<T>(inspection: Result<T, OperationError>) -> LookupOutcome<T> {
     match inspection {
-        InspectionOutcome::Done(outcome) => LookupOutcome::Done(outcome),
-        InspectionOutcome::Stuck(why) => LookupOutcome::Stuck(why),
-        InspectionOutcome::Interrupted => LookupOutcome::Ended,
+        Ok(found) => LookupOutcome::Done(Ok(found)),
+        Err(OperationError::Failed(why) | OperationError::Lost(why)) => {
+            LookupOutcome::Done(Err(why))
+        }
+        Err(OperationError::Stuck(why)) => LookupOutcome::Stuck(why),
+        Err(OperationError::Interrupted) => LookupOutcome::Ended,
     }
 }
 
@@ -473,11 +476,9 @@ impl ActivityExecutor for LocalActivityExecutor {
                 ExchangeDirection::Push => self.world.push_work(tree.as_ref()).await,
             };
             match exchanged {
-                InspectionOutcome::Done(Ok(said)) => ExchangeOutcome::Done(said),
-                InspectionOutcome::Done(Err(why)) | InspectionOutcome::Stuck(why) => {
-                    ExchangeOutcome::Failed(why)
-                }
-                InspectionOutcome::Interrupted => ExchangeOutcome::Ended,
+                Ok(notice) => ExchangeOutcome::Done(notice),
+                Err(OperationError::Interrupted) => ExchangeOutcome::Ended,
+                Err(error) => ExchangeOutcome::Failed(error.to_string()),
             }
         })
     }

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use raymond_model::json_mistake::placed_mistake;
 use raymond_model::operation::OperationResult;
 use raymond_store::plain_file;
-use raymond_store::plain_file::sync_directory;
+use raymond_store::plain_file::{if_there, sync_directory};
 use raymond_store::proof::StepProofs;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -58,13 +58,12 @@ enum RedoOutcome {
 pub(super) fn append(
     path: &Path,
     content: &str,
-    (steps, proofs): (&Path, &StepProofs),
     note: &OperationNotes,
     again: bool,
 ) -> Result<Value, OperationError> {
-    let intents = intent_file(steps, path);
-    if let Some(intent) = read_intent(&intents, path, proofs)? {
-        complete(&intent, (steps, proofs))?;
+    let intents = intent_file(&note.steps, path);
+    if let Some(intent) = read_intent(&intents, path, &note.proofs)? {
+        complete(&intent, note)?;
     }
     if again {
         match note.recorded()? {
@@ -81,13 +80,13 @@ pub(super) fn append(
     let mut file = open(path).map_err(failed)?;
     let end = file.metadata().map_err(failed)?.len();
     let intent = AppendIntent {
-        stem: note.stem().to_owned(),
+        stem: note.stem.clone(),
         path: path.to_owned(),
         end,
         content: content.to_owned(),
     };
-    let noted = stored(intent, proofs).map_err(|error| error.to_string())?;
-    replace(&intents, &noted, note.stem()).map_err(failed)?;
+    let noted = stored(intent, &note.proofs).map_err(|error| error.to_string())?;
+    replace(&intents, &noted, &note.stem).map_err(failed)?;
     let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
     if let Err(error) = written {
         // On a full disk the written part is cut off again, and the intent is removed. If it cannot be cut off, the
@@ -114,12 +113,9 @@ fn open(path: &Path) -> std::io::Result<File> {
     Ok(file)
 }
 
-/// Completes the append of an operation that died, and notes its outcome.
-fn complete(
-    intent: &AppendIntent,
-    (steps, proofs): (&Path, &StepProofs),
-) -> Result<(), OperationError> {
-    let note = OperationNotes::of(steps, proofs, &intent.stem);
+/// Completes the append of an operation that died, and notes its outcome beside the `notes` of another one.
+fn complete(intent: &AppendIntent, notes: &OperationNotes) -> Result<(), OperationError> {
+    let note = OperationNotes { stem: intent.stem.clone(), ..notes.clone() };
     if note.recorded()? != RecordedOutcome::Nothing {
         return Ok(());
     }
@@ -136,10 +132,8 @@ fn complete(
 
 fn redo(intent: &AppendIntent) -> std::io::Result<RedoOutcome> {
     let content = intent.content.as_bytes();
-    let mut file = match OpenOptions::new().read(true).append(true).open(&intent.path) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(RedoOutcome::Lost),
-        opened => opened?,
-    };
+    let opened = OpenOptions::new().read(true).append(true).open(&intent.path);
+    let Some(mut file) = if_there(opened)? else { return Ok(RedoOutcome::Lost) };
     if file.metadata()?.len() < intent.end {
         return Ok(RedoOutcome::Lost);
     }
@@ -169,10 +163,9 @@ fn read_intent(
     let failed = |error: &dyn std::fmt::Display| {
         format!("cannot read the note {}: {error}", stored.display())
     };
-    let bytes = match plain_file::read(stored, 8 * MAX_FILE_BYTES) {
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
-        read => read.map_err(|error| OperationError::unwritten(failed(&error), &error))?,
-    };
+    let read = if_there(plain_file::read(stored, 8 * MAX_FILE_BYTES));
+    let read = read.map_err(|error| OperationError::unwritten(failed(&error), &error))?;
+    let Some(bytes) = read else { return Ok(None) };
     let ProvenIntent { intent, proof } =
         serde_json::from_slice(&bytes).map_err(|error| failed(&placed_mistake(&error)))?;
     let content = serde_json::to_vec(&intent).map_err(|error| failed(&placed_mistake(&error)))?;
@@ -240,11 +233,6 @@ pub(super) enum RecordedOutcome {
 impl OperationNotes {
     pub(super) fn of(steps: &Path, proofs: &StepProofs, stem: &str) -> Self {
         Self { steps: steps.to_owned(), stem: stem.to_owned(), proofs: proofs.clone() }
-    }
-
-    /// Returns the name of the operation.
-    pub(super) fn stem(&self) -> &str {
-        &self.stem
     }
 
     /// Reads the recorded outcome.
@@ -351,12 +339,10 @@ impl OperationNotes {
 
     fn remove(&self, what: &str) -> Result<(), OperationError> {
         let path = self.path(what);
-        match std::fs::remove_file(&path) {
-            Err(error) if error.kind() != ErrorKind::NotFound => Err(OperationError::Stuck(
-                format!("cannot remove the note {}: {error}", path.display()),
-            )),
-            _ => Ok(()),
-        }
+        let removed = if_there(std::fs::remove_file(&path)).map(drop);
+        removed.map_err(|error| {
+            OperationError::Stuck(format!("cannot remove the note {}: {error}", path.display()))
+        })
     }
 
     fn path(&self, what: &str) -> PathBuf {
@@ -368,12 +354,12 @@ impl OperationNotes {
 #[derive(Debug)]
 pub(super) struct OutcomeRoom(File);
 
-/// Returns the error for a note that cannot be written: the operation is still due.
+/// Returns the error for a note that cannot be written: the operation has still to be done.
 fn unwritable(path: &Path, error: &Error) -> OperationError {
     OperationError::Stuck(format!("cannot write the note {}: {error}", path.display()))
 }
 
-/// Returns the error for a note that cannot be read: the operation is still due.
+/// Returns the error for a note that cannot be read: the operation has still to be done.
 fn unreadable(path: &Path, error: &Error) -> OperationError {
     OperationError::Stuck(format!("cannot read the note {}: {error}", path.display()))
 }
@@ -407,7 +393,7 @@ mod tests {
         fn add(&self, stem: &str, content: &str, again: bool) -> Result<Value, OperationError> {
             let (steps, proofs) = (self.steps(), proofs());
             let note = OperationNotes::of(&steps, &proofs, stem);
-            append(&self.file(), content, (&steps, &proofs), &note, again)
+            append(&self.file(), content, &note, again)
         }
 
         fn text(&self) -> String {
@@ -471,7 +457,7 @@ mod tests {
                 "{lost:?}"
             );
         }
-        ground.add("a", "one\n", false).expect("the policy had it begin anew");
+        ground.add("a", "one\n", false).expect("the policy had it begin again");
         assert_eq!(ground.text(), "theirs\none\n");
     }
 
@@ -521,10 +507,10 @@ mod note_tests {
         let room = note.begin_with_room().expect("noted");
         assert_eq!(note.recorded(), Ok(RecordedOutcome::Begun));
         // Nothing but the room of the beginning takes it: no file can be made here.
-        let taken = note.path("done");
-        std::fs::create_dir_all(taken.join("x")).expect("made");
+        let obstacle = note.path("done");
+        std::fs::create_dir_all(obstacle.join("x")).expect("made");
         note.end_in(room, &done).expect("noted");
-        std::fs::remove_dir_all(&taken).expect("removed");
+        std::fs::remove_dir_all(&obstacle).expect("removed");
         assert_eq!(note.recorded(), Ok(RecordedOutcome::Done(done.clone())));
         let whole = std::fs::read(note.path("begun")).expect("read");
         for length in [0, 1, whole.len() / 2, whole.len() - 1] {
@@ -537,7 +523,7 @@ mod note_tests {
     }
 
     #[test]
-    fn note_that_cannot_be_written_leaves_the_operation_due() {
+    fn note_that_cannot_be_written_leaves_the_operation_undone() {
         let place = tempfile::tempdir().expect("a directory");
         let steps = place.path().join("steps");
         std::fs::write(&steps, "a file").expect("written");

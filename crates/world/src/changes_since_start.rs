@@ -14,15 +14,14 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::{Path, PathBuf};
 
 use super::context::{OperationContext, blocking};
-use super::git::{
-    Git, GitCall, NO_WORDS, copy_index, is_object, left_out, succeeded, unless_missing,
-};
+use super::git::{Git, GitCall, NO_WORDS, copy_index, is_object, left_out, succeeded};
 use super::outcome::OperationError;
 use crate::glob::{FileAccess, resolve};
 use raymond_agents::captured_output::CapturedOutput;
 use raymond_agents::child::ProcessExit;
 use raymond_agents::command::locate;
 use raymond_model::activity::ActivityResult;
+use raymond_store::plain_file::if_there;
 
 /// The longest diff, in bytes.
 const MAX_DIFF_BYTES: usize = 1024 * 1024;
@@ -175,18 +174,18 @@ fn failed_in_directory(error: OperationError, doing: &str, directory: &str) -> O
 
 /// Makes a directory with a copy of an index; a repository without added files has none.
 fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
-    std::fs::remove_dir_all(place).or_else(unless_missing)?;
+    if_there(std::fs::remove_dir_all(place))?;
     std::fs::create_dir_all(place.join("objects"))?;
     copy_index(Some(index), &place.join("index"))
 }
 
 /// Returns the pathspecs that leave out raymond's own files.
 fn shown(shared: &OperationContext, path: &Path) -> Vec<OsString> {
-    let own = OWN_DIRECTORIES.iter().filter_map(|name| {
-        let own = shared.place.marker.dir.join(name);
-        Some(left_out(own.strip_prefix(path).ok()?.as_os_str()))
+    let directories = OWN_DIRECTORIES.iter().filter_map(|name| {
+        let directory = shared.place.marker.dir.join(name);
+        Some(left_out(directory.strip_prefix(path).ok()?.as_os_str()))
     });
-    [":(exclude,icase,glob)**/.raymond/**".into()].into_iter().chain(own).collect()
+    [":(exclude,icase,glob)**/.raymond/**".into()].into_iter().chain(directories).collect()
 }
 
 /// Returns a path quoted for a list of paths, so that a colon in it separates none.

@@ -130,21 +130,21 @@ impl OperationContext {
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        let own = self.own_stop.as_ref().is_some_and(|stop| *stop.borrow());
-        own || *self.common.stopped.borrow()
+        let is_stopped = self.own_stop.as_ref().is_some_and(|stop| *stop.borrow());
+        is_stopped || *self.common.stopped.borrow()
     }
 
     /// Waits until the operations of this context are stopped, or all operations.
     pub(super) async fn stopped(&self) {
         let mut all = self.common.stopped.subscribe();
-        let Some(mut own) = self.own_stop.clone() else {
+        let Some(mut stop) = self.own_stop.clone() else {
             let _ = all.wait_for(|stopped| *stopped).await;
             return;
         };
         tokio::select! {
             _ = all.wait_for(|stopped| *stopped) => {}
             // Without a sender it can no longer be stopped alone.
-            Ok(_) = own.wait_for(|stopped| *stopped) => {}
+            Ok(_) = stop.wait_for(|stopped| *stopped) => {}
         }
     }
 
@@ -376,25 +376,26 @@ impl FoundRepository {
     /// Returns the variables that tell git where everything is. In a repository of another user, or a repository that
     /// is bare despite its `.git`, git searches by itself, because it may refuse to work there.
     fn variables(&self, settings: &[(PathBuf, GitSetting)]) -> Vec<(OsString, OsString)> {
-        let mut told = Vec::new();
+        let mut variables = Vec::new();
         if let Some(root) = &self.root {
             let above = root.parent().map(Path::to_owned);
-            told.extend(above.map(|above| (CEILING, above)));
-            let is_bare = !self.is_linked() && settings.iter().any(|(_, one)| one.is_bare());
+            variables.extend(above.map(|above| (CEILING, above)));
+            let is_bare =
+                !self.is_linked() && settings.iter().any(|(_, setting)| setting.is_bare());
             let is_users = |path: &Path| {
                 path.symlink_metadata().is_ok_and(|found| found.uid() == geteuid().as_raw())
             };
             let parts = [root, &root.join(".git"), &self.directory, &self.common];
             if is_bare || !parts.into_iter().all(|path| is_users(path)) {
-                return owned(told);
+                return owned(variables);
             }
-            told.push(("GIT_DIR", self.directory.clone()));
-            told.push(("GIT_WORK_TREE", root.clone()));
+            variables.push(("GIT_DIR", self.directory.clone()));
+            variables.push(("GIT_WORK_TREE", root.clone()));
         }
         if self.is_linked() {
-            told.push(("GIT_COMMON_DIR", self.common.clone()));
+            variables.push(("GIT_COMMON_DIR", self.common.clone()));
         }
-        owned(told)
+        owned(variables)
     }
 }
 
@@ -440,8 +441,10 @@ impl GitGround {
         let variables = found.variables(settings);
         let Some(root) = &found.root else { return Ok(GitJudgement { variables, neutral }) };
         let git = root.join(".git");
-        let tree =
-            settings.iter().filter(|_| !found.is_linked()).find_map(|(_, one)| one.worktree());
+        let tree = settings
+            .iter()
+            .filter(|_| !found.is_linked())
+            .find_map(|(_, setting)| setting.worktree());
         let is_tree = tree.map(|tree| {
             let tree = directory.join(OsStr::from_bytes(tree)).canonicalize();
             tree.is_ok_and(|tree| tree == *root)
@@ -455,11 +458,11 @@ impl GitGround {
         let is_own = self
             .exchange
             .as_ref()
-            .is_some_and(|own| own.canonicalize().is_ok_and(|own| own == *common));
+            .is_some_and(|clone| clone.canonicalize().is_ok_and(|clone| clone == *common));
         if is_own || (self.began_in(common) && (self.began_in(&git) || *is_known)) {
             return Ok(GitJudgement { variables, neutral });
         }
-        let unplain = settings.iter().find(|(_, one)| !one.is_plain());
+        let unplain = settings.iter().find(|(_, setting)| !setting.is_plain());
         let is_directory = git.symlink_metadata().is_ok_and(|found| found.is_dir());
         let why = if !is_directory && !is_known && is_tree != Some(true) {
             format!("leads to {}, which does not name it", directory.display())
@@ -519,7 +522,8 @@ pub(super) fn common(directory: &Path) -> Result<PathBuf, String> {
 }
 
 fn neutral(settings: &[(PathBuf, GitSetting)]) -> Vec<(Vec<u8>, &'static str)> {
-    let named = |(_, one): &(PathBuf, GitSetting)| Some((one.key.clone(), one.neutral()?));
+    let named =
+        |(_, setting): &(PathBuf, GitSetting)| Some((setting.key.clone(), setting.neutral()?));
     let mut neutral: Vec<_> = settings.iter().filter_map(named).collect();
     neutral.sort_unstable();
     neutral.dedup();

@@ -4,7 +4,7 @@
 //! configuration of their repository, which can name programs.
 
 use std::collections::BTreeMap;
-use std::io::{ErrorKind, Result as IoResult};
+use std::io::Result as IoResult;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
@@ -15,11 +15,11 @@ use raymond_model::exchange_branches::{base_branch, run_branches, work_branch};
 use raymond_model::git_exchange::{ExchangeAddress, ExchangeName, GitExchange};
 use raymond_model::id::{AgentId, Folder};
 use raymond_model::worktree::{fetched_snapshot_ref, snapshot_ref};
-use raymond_store::plain_file::{FileReplacement, sync_directory};
+use raymond_store::plain_file::{FileReplacement, if_there, sync_directory};
 
 use crate::context::{blocking, complaint};
 use crate::git::{ALLOWED_TRANSPORTS, Git, GitCall, NO_WORDS, is_object};
-use crate::outcome::{InspectionOutcome, OperationError};
+use crate::outcome::OperationError;
 use crate::perform::WorkspaceExecutor;
 use crate::worktrees::GitRepository;
 
@@ -43,36 +43,33 @@ pub struct BegunExchange {
 
 impl WorkspaceExecutor {
     /// Pushes the commit that the run's directory is at, where its hosts begin.
-    pub async fn begin_exchange(&self, name: &ExchangeName) -> InspectionOutcome<BegunExchange> {
-        let git = Git { shared: &self.0, stem: BEGIN_STEM };
-        let begun = async {
-            let repository = GitRepository::of(git, self.root()).await?;
-            let base = repository.head(git).await?;
-            let directory = match repository.prefix.as_str() {
-                "" => None,
-                prefix => Some(Folder::parse(prefix).map_err(|error| error.to_string())?),
-            };
-            let git = &self.git();
-            let address = self.address(git, name).await?;
-            let exchange = GitExchange { address, base, directory };
-            let is_new = self.push_base(git, &exchange).await?;
-            let status = "status --porcelain --untracked-files=normal --ignore-submodules=dirty";
-            let uncommitted = git.text(status, NO_WORDS).await?.lines().count();
-            Ok(BegunExchange { exchange, is_new, uncommitted })
+    pub async fn begin_exchange(
+        &self,
+        name: &ExchangeName,
+    ) -> Result<BegunExchange, OperationError> {
+        let git = self.git(BEGIN_STEM);
+        let repository = GitRepository::of(git, self.root()).await?;
+        let base = repository.head(git).await?;
+        let directory = match repository.prefix.as_str() {
+            "" => None,
+            prefix => Some(Folder::parse(prefix).map_err(|error| error.to_string())?),
         };
-        begun.await.into()
+        let git = &self.exchanging_git();
+        let address = self.address(git, name).await?;
+        let exchange = GitExchange { address, base, directory };
+        let is_new = self.push_base(git, &exchange).await?;
+        let status = "status --porcelain --untracked-files=normal --ignore-submodules=dirty";
+        let uncommitted = git.text(status, NO_WORDS).await?.lines().count();
+        Ok(BegunExchange { exchange, is_new, uncommitted })
     }
 
     /// Removes the commit from the exchange again, because the run could not be made.
-    pub async fn withdraw_exchange(&self, exchange: &GitExchange) -> InspectionOutcome<()> {
-        let removed = async {
-            let base = format!("refs/heads/{}", base_branch(&self.0.place.marker.run)?);
-            let lease = format!("--force-with-lease={base}:{}", exchange.base);
-            let nothing = format!(":{base}");
-            let words = [&*lease, "--", exchange.address.as_str(), &nothing];
-            self.git().text("push --quiet --no-verify", words).await.map(drop)
-        };
-        removed.await.into()
+    pub async fn withdraw_exchange(&self, exchange: &GitExchange) -> Result<(), OperationError> {
+        let base = format!("refs/heads/{}", base_branch(&self.0.place.marker.run)?);
+        let lease = format!("--force-with-lease={base}:{}", exchange.base);
+        let nothing = format!(":{base}");
+        let words = [&*lease, "--", exchange.address.as_str(), &nothing];
+        self.exchanging_git().text("push --quiet --no-verify", words).await.map(drop)
     }
 
     async fn address(
@@ -111,7 +108,8 @@ impl WorkspaceExecutor {
         let pattern = format!("refs/heads/{all}*");
         let listed = git.text("ls-remote --quiet --", [address, &pattern]).await?;
         for line in listed.lines() {
-            let Some((commit, found)) = line.split_once('\t').filter(|(one, _)| is_object(one))
+            let Some((commit, found)) =
+                line.split_once('\t').filter(|(commit, _)| is_object(commit))
             else {
                 continue;
             };
@@ -133,8 +131,8 @@ impl WorkspaceExecutor {
     }
 
     /// Returns git in the run's own directory.
-    fn git(&self) -> GitCall<'_> {
-        let git = Git { shared: &self.0, stem: BEGIN_STEM }.at(self.root());
+    fn exchanging_git(&self) -> GitCall<'_> {
+        let git = self.git(BEGIN_STEM).at(self.root());
         git.with(ALLOWED_TRANSPORTS, TRANSPORTS).keeping(MAX_OUTPUT_BYTES)
     }
 }
@@ -152,25 +150,21 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 
 impl WorkspaceExecutor {
     /// Makes sure that the clone of the run's exchange is there. Returns where one of an earlier epoch was moved.
-    pub async fn clone_exchange(&self) -> InspectionOutcome<Option<PathBuf>> {
-        let working_dirs = &self.0.place.working_dirs;
-        let Some(copy) = working_dirs.exchange() else {
-            return InspectionOutcome::Done(Ok(None));
-        };
-        let git = Git { shared: &self.0, stem: CLONE_STEM };
+    pub async fn clone_exchange(&self) -> Result<Option<PathBuf>, OperationError> {
+        let working_dirs = self.working_dirs();
+        let Some(copy) = working_dirs.exchange() else { return Ok(None) };
         let made = async {
             let (found, trees) = (copy.clone(), working_dirs.trees().to_owned());
-            let moved = blocking(&self.0, move |_| moved_aside(&found, &trees)).await?;
-            let moved = moved.map_err(|error| error.to_string())?;
+            let moved = blocking(&self.0, move |_| moved_aside(&found, &trees)).await??;
             if !copy.home.exists() {
-                make(git, copy).await?;
+                make(self.git(CLONE_STEM), copy).await?;
             }
             Ok(moved)
         };
         let (address, home) = (&copy.exchange.address, copy.home.display());
         let described =
             |why: &str| format!("cannot make the clone of the exchange {address} at {home}: {why}");
-        made.await.map_err(|error: OperationError| error.described(described)).into()
+        made.await.map_err(|error: OperationError| error.described(described))
     }
 }
 
@@ -182,8 +176,7 @@ async fn make(git: Git<'_>, copy: &ExchangeCopy) -> Result<(), OperationError> {
     orphans::sweep(&git.shared.place.marker, |process| process == CLONE_STEM).await;
     let draft = copy.draft();
     let fresh = draft.clone();
-    let prepared = blocking(git.shared, move |_| prepare(&fresh)).await?;
-    prepared.map_err(|error| error.to_string())?;
+    blocking(git.shared, move |_| prepare(&fresh)).await??;
     let remote = ExchangeRemote { git, copy: &draft };
     remote.begin().await?;
     let mut pauses = PAUSES.into_iter();
@@ -195,8 +188,7 @@ async fn make(git: Git<'_>, copy: &ExchangeCopy) -> Result<(), OperationError> {
     }
     remote.check_out().await?;
     let copy = copy.clone();
-    let placed = blocking(git.shared, move |_| place(&draft, &copy)).await?;
-    Ok(placed.map_err(|error| error.to_string())?)
+    Ok(blocking(git.shared, move |_| place(&draft, &copy)).await??)
 }
 
 impl ExchangeRemote<'_> {
@@ -226,8 +218,7 @@ impl ExchangeRemote<'_> {
         self.control().text("pack-refs --all", NO_WORDS).await?;
         let packed = [&self.copy.control(), &self.copy.repository().join(".git")]
             .map(|directory| directory.join("packed-refs"));
-        let copied = blocking(self.git.shared, move |_| std::fs::copy(&packed[0], &packed[1]));
-        copied.await?.map_err(|error| error.to_string())?;
+        blocking(self.git.shared, move |_| std::fs::copy(&packed[0], &packed[1])).await??;
         let (run, repository) = (&self.git.shared.place.marker.run, self.repository());
         let (trunk, base) = (work_branch(run, None)?, &self.copy.exchange.base);
         if repository.commit(base).await?.is_none() {
@@ -241,17 +232,13 @@ impl ExchangeRemote<'_> {
         let begin = begin.as_ref().unwrap_or(base);
         repository.text("checkout --quiet --no-track -B", [&trunk, begin]).await?;
         let root = self.copy.root();
-        let made = blocking(self.git.shared, move |_| std::fs::create_dir_all(root)).await?;
-        Ok(made.map_err(|error| error.to_string())?)
+        Ok(blocking(self.git.shared, move |_| std::fs::create_dir_all(root)).await??)
     }
 }
 
 /// Removes what an earlier try has left, and makes the directory of the draft.
 fn prepare(draft: &ExchangeCopy) -> IoResult<()> {
-    match std::fs::remove_dir_all(&draft.home) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
+    if_there(std::fs::remove_dir_all(&draft.home))?;
     std::fs::create_dir_all(&draft.home)
 }
 
@@ -271,10 +258,7 @@ fn moved_aside(copy: &ExchangeCopy, trees: &Path) -> IoResult<Option<PathBuf>> {
     }
     let (aside, trees_aside) = (free(&copy.home), free(trees));
     // The clone goes last: until then, the next try finds that it has to be moved.
-    match std::fs::rename(trees, &trees_aside) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        Ok(()) | Err(_) => {}
-    }
+    if_there(std::fs::rename(trees, &trees_aside))?;
     std::fs::rename(&copy.home, &aside)?;
     Ok(Some(aside))
 }
@@ -286,8 +270,8 @@ fn free(path: &Path) -> PathBuf {
         name.push(format!("~{number}"));
         PathBuf::from(name)
     };
-    let taken = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok();
-    (1..u32::MAX).map(named).find(|path| !taken(path)).unwrap_or_else(|| named(u32::MAX))
+    let is_taken = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok();
+    (1..u32::MAX).map(named).find(|path| !is_taken(path)).unwrap_or_else(|| named(u32::MAX))
 }
 
 // Fetches the branches of a run before an agent begins something.
@@ -298,11 +282,12 @@ const FETCH_STEM: &str = "exchange.fetch";
 impl WorkspaceExecutor {
     /// Fetches the branches of the run for an agent in this worktree, or in the run's own directory. Returns what
     /// people should know: that a worktree has to be made again. A run without an exchange has nothing to fetch.
-    pub async fn fetch_work(&self, tree: Option<&AgentId>) -> InspectionOutcome<Option<String>> {
-        let Some(copy) = self.0.place.working_dirs.exchange() else {
-            return InspectionOutcome::Done(Ok(None));
-        };
-        let remote = ExchangeRemote { git: Git { shared: &self.0, stem: FETCH_STEM }, copy };
+    pub async fn fetch_work(
+        &self,
+        tree: Option<&AgentId>,
+    ) -> Result<Option<String>, OperationError> {
+        let Some(copy) = self.working_dirs().exchange() else { return Ok(None) };
+        let remote = ExchangeRemote { git: self.git(FETCH_STEM), copy };
         let fetched = async {
             let asked = Instant::now();
             let _lock = self.0.lock_path(&copy.control()).await?;
@@ -320,7 +305,7 @@ impl WorkspaceExecutor {
         };
         let address = &copy.exchange.address;
         let described = |why: &str| format!("cannot fetch from the exchange {address}: {why}");
-        fetched.await.map_err(|error| error.described(described)).into()
+        fetched.await.map_err(|error: OperationError| error.described(described))
     }
 }
 
@@ -343,7 +328,7 @@ impl ExchangeRemote<'_> {
         let known = repository.text("for-each-ref", words).await?;
         let (fetched, known) = (refs(&fetched), refs(&known));
         for (name, commit) in fetched.iter().filter(|(name, at)| known.get(*name) != Some(*at)) {
-            repository.text("update-ref", [name, commit]).await?;
+            repository.set_ref(name, commit).await?;
         }
         Ok(())
     }
@@ -360,14 +345,14 @@ impl ExchangeRemote<'_> {
         let Some(commit) = repository.commit(&format!("refs/remotes/{branch}")).await? else {
             return Ok(None);
         };
-        let (snapshot, own) = (snapshot_ref(run, agent), fetched_snapshot_ref(run, agent));
+        let (snapshot, fetched_ref) = (snapshot_ref(run, agent), fetched_snapshot_ref(run, agent));
         let mut has_snapshot = false;
         if self.there(&snapshot).await?.is_some() {
-            let refspec = format!("+{snapshot}:{own}");
+            let refspec = format!("+{snapshot}:{fetched_ref}");
             self.fetch(&[&refspec]).await?;
-            if let Some(fetched) = self.control().object(&own).await? {
-                repository.text("update-ref", [&own, &fetched]).await?;
-                let head = repository.commit(&format!("{own}^1")).await?;
+            if let Some(fetched) = self.control().object(&fetched_ref).await? {
+                repository.set_ref(&fetched_ref, &fetched).await?;
+                let head = repository.commit(&format!("{fetched_ref}^1")).await?;
                 has_snapshot = head.as_ref() == Some(&commit);
             }
         }
@@ -389,8 +374,8 @@ impl ExchangeRemote<'_> {
         let Some(theirs) = repository.commit(&format!("refs/remotes/{branch}")).await? else {
             return Ok(());
         };
-        let Some(own) = repository.commit("HEAD").await? else { return Ok(()) };
-        if own != theirs && self.comes_before(&own, &theirs).await? {
+        let Some(ours) = repository.commit("HEAD").await? else { return Ok(()) };
+        if ours != theirs && self.comes_before(&ours, &theirs).await? {
             // Else the configuration of the clone could name a program that verifies signatures.
             let merge = "merge --quiet --ff-only --no-verify-signatures";
             repository.text(merge, [theirs]).await?;
@@ -477,15 +462,16 @@ const PUSH: &str = "push --quiet --porcelain --no-verify --no-follow-tags --recu
 impl WorkspaceExecutor {
     /// Pushes the work in an agent's worktree, or in the run's own directory. Returns what people should know: that the
     /// exchange takes no snapshots. A run without an exchange has nothing to push.
-    pub async fn push_work(&self, tree: Option<&AgentId>) -> InspectionOutcome<Option<String>> {
-        let Some(copy) = self.0.place.working_dirs.exchange() else {
-            return InspectionOutcome::Done(Ok(None));
-        };
+    pub async fn push_work(
+        &self,
+        tree: Option<&AgentId>,
+    ) -> Result<Option<String>, OperationError> {
+        let Some(copy) = self.working_dirs().exchange() else { return Ok(None) };
         let stem = match tree {
             Some(agent) => format!("{}.push", agent.file_name()),
             None => "trunk.push".to_owned(),
         };
-        let remote = ExchangeRemote { git: Git { shared: &self.0, stem: &stem }, copy };
+        let remote = ExchangeRemote { git: self.git(&stem), copy };
         let pushed = async {
             let _lock = self.0.lock_path(&copy.control().join(&stem)).await?;
             match remote.work(tree).await? {
@@ -497,7 +483,7 @@ impl WorkspaceExecutor {
         let address = &copy.exchange.address;
         let described =
             |why: &str| format!("cannot push the work of {whose} to the exchange {address}: {why}");
-        pushed.await.map_err(|error| error.described(described)).into()
+        pushed.await.map_err(|error: OperationError| error.described(described))
     }
 }
 
@@ -568,11 +554,11 @@ impl ExchangeRemote<'_> {
                 return Err(why.into());
             }
         }
-        let said = match &work.snapshot {
+        let notice = match &work.snapshot {
             Some((name, now)) => match refused(&ended, name)? {
                 // An exchange that refuses this one would refuse it again.
                 refused @ (Some(_) | None) => {
-                    self.control().text("update-ref", [&pushed_snapshot(name), now]).await?;
+                    self.control().set_ref(&pushed_snapshot(name), now).await?;
                     refused.map(|why| {
                         format!("the exchange does not accept snapshots, so uncommitted files stay on their host: {why}")
                     })
@@ -581,11 +567,11 @@ impl ExchangeRemote<'_> {
             None => None,
         };
         let pushed = format!("{PUSHED}/{}", work.branch);
-        self.control().text("update-ref", [&pushed, &work.head]).await?;
+        self.control().set_ref(&pushed, &work.head).await?;
         let _lock = self.git.shared.lock_path(&self.copy.control()).await?;
         let fetched = format!("refs/remotes/{}", work.branch);
-        self.repository().text("update-ref", [&fetched, &work.head]).await?;
-        Ok(said)
+        self.repository().set_ref(&fetched, &work.head).await?;
+        Ok(notice)
     }
 
     /// Runs the push of a branch that is at `last` in the exchange, and nothing else.

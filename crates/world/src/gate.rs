@@ -145,7 +145,7 @@ impl AddressGate {
     async fn addresses(self, host: String) -> Result<Addrs, Box<dyn Error + Send + Sync>> {
         let found = (self.lookup.0)(host.clone()).await?;
         let is_allowed =
-            self.proxies.contains(&host) || self.allowed.iter().any(|one| one.names(&host));
+            self.proxies.contains(&host) || self.allowed.iter().any(|allowed| allowed.names(&host));
         let (mut addresses, mut refused) = (Vec::new(), None);
         for address in found {
             match self.judge(&host, address, None) {

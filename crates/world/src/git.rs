@@ -7,7 +7,7 @@
 
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
-use std::io::{Error, ErrorKind, Result as IoResult};
+use std::io::{ErrorKind, Result as IoResult};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -16,7 +16,7 @@ use std::time::Duration;
 use raymond_agents::captured_output::ProcessOutput;
 use raymond_agents::child::ProcessExit;
 use raymond_model::git_exchange::{FIXED_SETTINGS, GitSetting, read_git_config};
-use raymond_store::plain_file;
+use raymond_store::plain_file::{self, if_there};
 use serde_json::Value;
 
 pub(super) use super::context::{CEILING, common, link};
@@ -196,6 +196,21 @@ impl GitCall<'_> {
         self.ended(&command, pathspecs.iter().cloned().chain(without)).await
     }
 
+    /// Sets a ref.
+    pub(super) async fn set_ref(&self, name: &str, object: &str) -> Result<(), OperationError> {
+        self.text("update-ref", [name, object]).await.map(drop)
+    }
+
+    /// Writes the tree of the index, and returns its name.
+    pub(super) async fn write_tree(&self) -> Result<String, OperationError> {
+        self.text("write-tree", NO_WORDS).await
+    }
+
+    /// Sets the index to the commit that the directory is at, and leaves the files alone.
+    pub(super) async fn reset(&self) -> Result<(), OperationError> {
+        self.text("reset --quiet", NO_WORDS).await.map(drop)
+    }
+
     /// Returns the commit of a name, if it names one.
     pub(super) async fn commit(&self, name: &str) -> Result<Option<String>, OperationError> {
         self.object(&format!("{name}^{{commit}}")).await
@@ -220,13 +235,13 @@ impl GitCall<'_> {
         let GitJudgement { variables, neutral } = self.judged().await?;
         let mut environment = self.environment();
         let settings = self.settings(&neutral, &environment).await?;
-        let is_told = |(name, _): &Variable| name == CEILING || !MAKING_VERBS.contains(&verb);
-        environment.extend(variables.into_iter().filter(is_told));
+        let is_passed = |(name, _): &Variable| name == CEILING || !MAKING_VERBS.contains(&verb);
+        environment.extend(variables.into_iter().filter(is_passed));
         let allowed = find(&self.variables, ALLOWED_TRANSPORTS).unwrap_or(TRANSPORTS.as_ref());
         let allowed = if REMOTE_VERBS.contains(&verb) { allowed } else { OsStr::new("") };
         environment.push((ALLOWED_TRANSPORTS.into(), allowed.to_owned()));
         environment.extend(settings);
-        self.start(arguments, &self.cwd, environment, (GIT_TIMEOUT, self.kept)).await
+        self.start(arguments, &self.cwd, environment, GIT_TIMEOUT, self.kept).await
     }
 
     async fn start(
@@ -234,7 +249,8 @@ impl GitCall<'_> {
         arguments: Vec<OsString>,
         cwd: &Path,
         environment: Vec<Variable>,
-        (longest, kept): (Duration, usize),
+        longest: Duration,
+        kept: usize,
     ) -> Result<ProcessOutput, OperationError> {
         let (stem, program, cwd) = (self.git.stem, "git", cwd.to_owned());
         let run = OperationProgram { stem, program, arguments, cwd, environment, longest, kept };
@@ -321,8 +337,8 @@ impl GitCall<'_> {
         words.extend(file.iter().flat_map(|file| ["--file".into(), file.into()]));
         let elsewhere = [("GIT_DIR".into(), "/dev/null".into())];
         let environment = environment.iter().cloned().chain(elsewhere).collect();
-        let limits = (CONFIG_TIMEOUT, MAX_CONFIG_BYTES);
-        let ended = self.start(words, Path::new("/"), environment, limits).await?;
+        let root = Path::new("/");
+        let ended = self.start(words, root, environment, CONFIG_TIMEOUT, MAX_CONFIG_BYTES).await?;
         let output = succeeded("config", ended)?;
         match output.stdout.beginning() {
             (list, 0) => Ok(read_git_config(list)),
@@ -358,8 +374,9 @@ impl GitCall<'_> {
         };
         let mut settings: Vec<Variable> = Vec::new();
         for (key, neutral) in neutral {
-            let of_user = users.iter().filter(|one| one.key == *key);
-            let values = of_user.filter_map(|one| one.value.as_deref()).map(OsStr::from_bytes);
+            let of_user = users.iter().filter(|setting| setting.key == *key);
+            let values =
+                of_user.filter_map(|setting| setting.value.as_deref()).map(OsStr::from_bytes);
             for value in [OsStr::new(neutral)].into_iter().chain(values) {
                 settings.push((OsStr::from_bytes(key).to_owned(), value.to_owned()));
             }
@@ -438,17 +455,17 @@ impl<'op> Git<'op> {
     /// are removed first.
     pub(super) async fn pull(self, given: &str, again: bool) -> Result<Value, OperationError> {
         let path = self.repository(given)?;
-        let own = directory(&path);
-        let common = common(&own)?;
+        let git_dir = directory(&path);
+        let common = common(&git_dir)?;
         let _lock = self.shared.lock_path(&common).await?;
         let git = self.only_at(&path);
         if again {
             // Nothing is removed in a repository that git is not run in.
             git.judged().await?;
             // A lock that several worktrees share may belong to another one.
-            let shared = COMMON_LOCKS.iter().filter(|_| common == own);
+            let shared = COMMON_LOCKS.iter().filter(|_| common == git_dir);
             for lock in LOCKS.iter().chain(shared) {
-                let _ = std::fs::remove_file(own.join(lock));
+                let _ = std::fs::remove_file(git_dir.join(lock));
             }
         }
         git.output("pull --quiet --ff-only --no-rebase", NO_WORDS).await?;
@@ -465,24 +482,19 @@ impl<'op> Git<'op> {
     }
 }
 
-/// Makes a missing file a success.
-pub(super) fn unless_missing(error: Error) -> IoResult<()> {
-    if error.kind() == ErrorKind::NotFound { Ok(()) } else { Err(error) }
-}
-
 /// Copies an index, if there is one. The copy has the same time, so that git checks files that changed later.
-pub(super) fn copy_index(index: Option<&Path>, own: &Path) -> IoResult<()> {
-    std::fs::remove_file(own).or_else(unless_missing)?;
-    let mut lock = own.as_os_str().to_owned();
+pub(super) fn copy_index(index: Option<&Path>, copy: &Path) -> IoResult<()> {
+    if_there(std::fs::remove_file(copy))?;
+    let mut lock = copy.as_os_str().to_owned();
     lock.push(".lock");
-    std::fs::remove_file(lock).or_else(unless_missing)?;
+    if_there(std::fs::remove_file(lock))?;
     let Some(index) = index else { return Ok(()) };
     let copied = || {
         let modified = index.metadata()?.modified()?;
-        std::fs::copy(index, own)?;
-        std::fs::File::options().write(true).open(own)?.set_modified(modified)
+        std::fs::copy(index, copy)?;
+        std::fs::File::options().write(true).open(copy)?.set_modified(modified)
     };
-    copied().or_else(unless_missing)
+    if_there(copied()).map(drop)
 }
 
 // Git's lock of the index after a crash: a git that was killed leaves it, and no later git works then.

@@ -32,24 +32,24 @@ enum GlobSegment {
 
 /// Returns the paths of the files, below the root and in order.
 pub(super) fn glob(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
-    let parts = parse(root, pattern)?;
-    let mut walk = GlobWalk { root, pattern, directories: false, found: BTreeSet::new(), looks: 0 };
-    walk.down(root, "", &parts)?;
-    Ok(walk.found.into_iter().collect())
+    find(root, pattern, false)
 }
 
 /// Returns the paths of the directories that a pattern names, below the root and in order.
 pub(super) fn glob_directories(root: &Path, pattern: &str) -> Result<Vec<String>, String> {
+    find(root, pattern, true)
+}
+
+fn find(root: &Path, pattern: &str, directories: bool) -> Result<Vec<String>, String> {
     let parts = parse(root, pattern)?;
-    let mut walk = GlobWalk { root, pattern, directories: true, found: BTreeSet::new(), looks: 0 };
+    let mut walk = GlobWalk { root, pattern, directories, found: BTreeSet::new(), looks: 0 };
     walk.down(root, "", &parts)?;
     Ok(walk.found.into_iter().collect())
 }
 
 /// Returns whether a pattern names a file, or a directory if it ends with a `/`.
 pub(super) fn glob_exists(root: &Path, pattern: &str) -> Result<bool, String> {
-    let find = if pattern.ends_with('/') { glob_directories } else { glob };
-    find(root, pattern).map(|found| !found.is_empty())
+    find(root, pattern, pattern.ends_with('/')).map(|found| !found.is_empty())
 }
 
 fn parse(root: &Path, pattern: &str) -> Result<Vec<GlobSegment>, String> {

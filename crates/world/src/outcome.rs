@@ -1,44 +1,21 @@
-//! The outcomes of operations.
+//! The reasons why an operation has no value.
 
 use std::fmt;
 use std::io;
 
-use serde_json::Value;
-
 use raymond_model::activity::{ActivityOutcome, ActivityResult};
-use raymond_model::operation::OperationResult;
 use raymond_store::plain_file;
 
-/// The outcome of an operation.
-#[derive(Debug, Clone, PartialEq)]
-pub enum OperationOutcome {
-    /// It succeeded or failed, and that is known.
-    Done(OperationResult),
+/// The reason why an operation, or an inspection of work, has no value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum OperationError {
+    /// It failed, and that is known.
+    Failed(String),
     /// It was begun before, and its outcome is unknown; the text says what to do.
     Lost(String),
-    /// The machine has no room for a file, and it is still due.
+    /// The machine has no room for a file, and it has still to be done.
     Stuck(String),
-    /// The world was stopped before it ended.
-    Interrupted,
-}
-
-/// The outcome of inspecting work, or an agent's working directory.
-#[derive(Debug, Clone, PartialEq)]
-pub enum InspectionOutcome<T = ActivityResult> {
-    /// The result, or the reason why it is missing.
-    Done(Result<T, String>),
-    /// The machine has no room for a file of raymond's, and it is still due.
-    Stuck(String),
-    /// The world was stopped before it ended.
-    Interrupted,
-}
-
-/// The reason why an operation has no value.
-#[derive(Debug, PartialEq)]
-pub(super) enum OperationError {
-    Failed(String),
-    Lost(String),
-    Stuck(String),
+    /// It was stopped before it ended.
     Interrupted,
 }
 
@@ -80,52 +57,19 @@ impl From<String> for OperationError {
     }
 }
 
-impl From<OperationOutcome> for ActivityOutcome {
-    fn from(outcome: OperationOutcome) -> Self {
-        match outcome {
-            OperationOutcome::Done(result) => Self::Done(result.map(ActivityResult::Value)),
-            OperationOutcome::Lost(why) => Self::Lost(why),
-            OperationOutcome::Stuck(why) => Self::Stuck(why),
-            OperationOutcome::Interrupted => Self::Ended,
-        }
+impl From<io::Error> for OperationError {
+    fn from(error: io::Error) -> Self {
+        Self::Failed(error.to_string())
     }
 }
 
-impl From<InspectionOutcome> for ActivityOutcome {
-    fn from(outcome: InspectionOutcome) -> Self {
-        match outcome {
-            InspectionOutcome::Done(result) => Self::Done(result),
-            InspectionOutcome::Stuck(why) => Self::Stuck(why),
-            InspectionOutcome::Interrupted => Self::Ended,
-        }
-    }
-}
-
-impl From<OperationError> for OperationOutcome {
-    fn from(error: OperationError) -> Self {
-        Err(error).into()
-    }
-}
-
-impl From<Result<Value, OperationError>> for OperationOutcome {
-    fn from(outcome: Result<Value, OperationError>) -> Self {
-        match outcome {
-            Ok(value) => Self::Done(Ok(value)),
-            Err(OperationError::Failed(why)) => Self::Done(Err(why)),
-            Err(OperationError::Lost(why)) => Self::Lost(why),
-            Err(OperationError::Stuck(why)) => Self::Stuck(why),
-            Err(OperationError::Interrupted) => Self::Interrupted,
-        }
-    }
-}
-
-impl<T> From<Result<T, OperationError>> for InspectionOutcome<T> {
-    fn from(outcome: Result<T, OperationError>) -> Self {
-        match outcome {
-            Ok(fetched) => Self::Done(Ok(fetched)),
-            Err(OperationError::Failed(why) | OperationError::Lost(why)) => Self::Done(Err(why)),
-            Err(OperationError::Stuck(why)) => Self::Stuck(why),
-            Err(OperationError::Interrupted) => Self::Interrupted,
-        }
+/// Returns the outcome of an activity that the world has performed.
+pub fn outcome_of(performed: Result<ActivityResult, OperationError>) -> ActivityOutcome {
+    match performed {
+        Ok(result) => ActivityOutcome::Done(Ok(result)),
+        Err(OperationError::Failed(why)) => ActivityOutcome::Done(Err(why)),
+        Err(OperationError::Lost(why)) => ActivityOutcome::Lost(why),
+        Err(OperationError::Stuck(why)) => ActivityOutcome::Stuck(why),
+        Err(OperationError::Interrupted) => ActivityOutcome::Ended,
     }
 }

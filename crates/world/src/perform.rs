@@ -13,13 +13,14 @@ use tokio::sync::watch;
 use tokio::task::JoinError;
 
 use crate::append::OperationNotes;
+use crate::changes_since_start::WorkingDirDiff;
 use crate::context::{OperationContext, OperationProgram, blocking};
 use crate::files::Workspace;
 use crate::gate::check_protected_paths;
 use crate::git::{Git, NO_WORDS};
 use crate::glob::{FileAccess, resolve};
 use crate::on_disk::{has_module, on_disk, perform_inline, perform_on_disk};
-use crate::outcome::{InspectionOutcome, OperationError, OperationOutcome};
+use crate::outcome::OperationError;
 use crate::shell::{MAX_OUTPUT_BYTES, check, complaints, run_at_most_once, shell};
 use crate::web::{GetError, check_branch, check_remote, check_url, client, get, masked};
 use crate::{append, changes_since_start, files, packs};
@@ -74,14 +75,16 @@ impl WorkspaceExecutor {
     }
 
     /// Returns the text of a file of at most `max_bytes` bytes.
-    pub async fn text(&self, file: &str, max_bytes: u64) -> InspectionOutcome<String> {
+    pub async fn text(&self, file: &str, max_bytes: u64) -> Result<String, OperationError> {
         let file = file.to_owned();
         let read =
             move |shared: &OperationContext| files::read_at_most(shared.root(), &file, max_bytes);
-        match blocking(&self.0, read).await {
-            Ok(text) => InspectionOutcome::Done(text),
-            Err(error) => Err(error).into(),
-        }
+        Ok(blocking(&self.0, read).await??)
+    }
+
+    /// Returns git for an operation of this name.
+    pub(super) fn git<'op>(&'op self, stem: &'op str) -> Git<'op> {
+        Git { shared: &self.0, stem }
     }
 
     /// Executes an operation. `stem` is its unique name, valid as a file name, and the same after
@@ -91,20 +94,14 @@ impl WorkspaceExecutor {
         stem: &str,
         operation: &Operation,
         again: bool,
-    ) -> OperationOutcome {
+    ) -> Result<Value, OperationError> {
         if self.0.is_stopped() {
-            return OperationOutcome::Interrupted;
+            return Err(OperationError::Interrupted);
         }
-        if let Err(why) = check_protected_paths(
-            self.0.root(),
-            &self.0.place.marker.dir,
-            operation,
-            self.0.place.is_trusted,
-        ) {
-            return OperationError::Failed(why).into();
-        }
+        let Workspace { marker, is_trusted, .. } = &*self.0.place;
+        check_protected_paths(self.0.root(), &marker.dir, operation, *is_trusted)?;
         if let Some(quick) = perform_inline(&self.0, operation) {
-            return quick.map_err(OperationError::Failed).into();
+            return Ok(quick?);
         }
         if again {
             let is_repeated = match operation {
@@ -117,7 +114,7 @@ impl WorkspaceExecutor {
             // Processes of an earlier attempt would disturb this one, and nobody waits for them any longer.
             orphans::sweep(&self.0.place.marker, |process| process == stem).await;
         }
-        self.long(stem, operation, again).await.into()
+        self.long(stem, operation, again).await
     }
 
     /// Returns the commits that work in these directories is compared with; the empty path is the workspace.
@@ -132,13 +129,9 @@ impl WorkspaceExecutor {
         directories: &[String],
         branch: Option<&str>,
         again: bool,
-    ) -> InspectionOutcome {
-        self.inspect(
-            stem,
-            again,
-            changes_since_start::bases(Git { shared: &self.0, stem }, directories, branch),
-        )
-        .await
+    ) -> Result<ActivityResult, OperationError> {
+        self.begin_inspection(stem, again).await?;
+        changes_since_start::bases(self.git(stem), directories, branch).await
     }
 
     /// Returns the changes in a directory since a commit, as a diff: committed, staged and unstaged ones,
@@ -149,13 +142,9 @@ impl WorkspaceExecutor {
         directory: &str,
         base: &str,
         again: bool,
-    ) -> InspectionOutcome {
-        let changes = changes_since_start::WorkingDirDiff {
-            git: Git { shared: &self.0, stem },
-            directory,
-            base,
-        };
-        self.inspect(stem, again, changes.since()).await
+    ) -> Result<ActivityResult, OperationError> {
+        self.begin_inspection(stem, again).await?;
+        WorkingDirDiff { git: self.git(stem), directory, base }.since().await
     }
 
     /// Waits for the processes of an earlier try of a command that may be repeated: ended in the middle, it could
@@ -163,23 +152,19 @@ impl WorkspaceExecutor {
     async fn await_earlier(&self, stem: &str) {
         let marker = self.0.place.marker.clone();
         let earlier = blocking(&self.0, move |_| orphans::find(&marker)).await.unwrap_or_default();
-        let earlier: Vec<_> = earlier.into_iter().filter(|one| one.process == stem).collect();
+        let earlier: Vec<_> =
+            earlier.into_iter().filter(|process| process.process == stem).collect();
         let _ = self.0.unless_stopped(orphans::end_within(&earlier, OPERATION_TIMEOUT)).await;
     }
 
-    async fn inspect(
-        &self,
-        stem: &str,
-        again: bool,
-        inspection: impl Future<Output = Result<ActivityResult, OperationError>>,
-    ) -> InspectionOutcome {
+    async fn begin_inspection(&self, stem: &str, again: bool) -> Result<(), OperationError> {
         if self.0.is_stopped() {
-            return InspectionOutcome::Interrupted;
+            return Err(OperationError::Interrupted);
         }
         if again {
             orphans::sweep(&self.0.place.marker, |process| process == stem).await;
         }
-        inspection.await.into()
+        Ok(())
     }
 
     /// Stops the executor: every running operation is interrupted, and so is each later one. A write
@@ -233,7 +218,7 @@ impl WorkspaceExecutor {
                     let _lock = lock;
                     let Workspace { steps, proofs, .. } = &*shared.place;
                     let note = OperationNotes::of(steps, proofs, &stem);
-                    append::append(&path, &content, (steps, proofs), &note, again)
+                    append::append(&path, &content, &note, again)
                 };
                 blocking(shared, work).await?
             }
@@ -256,10 +241,10 @@ async fn own(
     parameters: &Map<String, Value>,
 ) -> Result<Value, OperationError> {
     let unknown = || format!("this program no longer provides `{name}`, which the run began with");
-    let own = shared.place.own.get(name).ok_or_else(unknown)?;
+    let added = shared.place.own.get(name).ok_or_else(unknown)?;
     let parameters = parameters.clone();
     // It runs in a separate task, so that a panic does not end the executor.
-    let mut task = tokio::spawn(async move { own.perform(parameters).await });
+    let mut task = tokio::spawn(async move { added.perform(parameters).await });
     let ended = shared.unless_stopped(tokio::time::timeout(OPERATION_TIMEOUT, &mut task)).await;
     task.abort();
     match ended? {
@@ -406,10 +391,7 @@ fn inspect(path: &Path) -> CloneDestination {
 
 /// Makes the parent of a draft, and removes the draft of an earlier try.
 fn prepare(draft: &Path) -> std::io::Result<()> {
-    match std::fs::remove_dir_all(draft) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
+    plain_file::if_there(std::fs::remove_dir_all(draft))?;
     draft.parent().map_or(Ok(()), std::fs::create_dir_all)
 }
 
@@ -520,17 +502,13 @@ struct NotedOutcome {
 /// # Errors
 /// The error of the system, or a note that is none.
 pub fn script_output(steps: &Path, turn: &str) -> io::Result<Option<Result<ScriptTexts, String>>> {
-    match plain_file::read(&steps.join(format!("{turn}.done")), MAX_LENGTH) {
-        Ok(bytes) => {
-            let noted: NotedOutcome = serde_json::from_slice(&bytes)
-                .map_err(|error| io::Error::other(placed_mistake(&error)))?;
-            let output = |value| serde_json::from_value::<ScriptTexts>(value).ok();
-            Ok(match noted.outcome {
-                Ok(value) => output(value).map(Ok),
-                Err(why) => Some(Err(why)),
-            })
-        }
-        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
-        Err(error) => Err(error),
-    }
+    let note = plain_file::read(&steps.join(format!("{turn}.done")), MAX_LENGTH);
+    let Some(bytes) = plain_file::if_there(note)? else { return Ok(None) };
+    let noted: NotedOutcome =
+        serde_json::from_slice(&bytes).map_err(|error| io::Error::other(placed_mistake(&error)))?;
+    let output = |value| serde_json::from_value::<ScriptTexts>(value).ok();
+    Ok(match noted.outcome {
+        Ok(value) => output(value).map(Ok),
+        Err(why) => Some(Err(why)),
+    })
 }

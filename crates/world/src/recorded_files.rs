@@ -82,7 +82,7 @@ fn make_all(
         if contents.contains_key(path) {
             continue;
         }
-        match content_after((root, &site.runs), path, changes, done.get(path)) {
+        match content_after(root, &site.runs, path, changes, done.get(path)) {
             Ok(Some(content)) => drop(contents.insert(path, content)),
             Ok(None) => {}
             Err(why) if problems.contains(&why) => {}
@@ -111,7 +111,8 @@ fn make_all(
 
 /// Returns the content of a file after all changes of it; `None` if it has that already.
 fn content_after(
-    (root, runs): (&Path, &Path),
+    root: &Path,
+    runs: &Path,
     path: &str,
     changes: &[RecordedChange],
     done: Option<&String>,
@@ -282,7 +283,7 @@ mod tests {
         let ground = ground();
         std::fs::write(ground.root.join("a"), "y").expect("written");
         let content = || FilePatch::Content("x".to_owned());
-        let told = make(
+        let problems = make(
             &ground,
             &[
                 change("a", edit("gone", "x")),
@@ -300,9 +301,9 @@ mod tests {
             "keeps its runs",
             "is in .git",
         ];
-        assert_eq!(told.len(), expected.len(), "{told:?}");
-        for (told, expected) in told.iter().zip(expected) {
-            assert!(told.contains(expected), "{told}");
+        assert_eq!(problems.len(), expected.len(), "{problems:?}");
+        for (problem, expected) in problems.iter().zip(expected) {
+            assert!(problem.contains(expected), "{problem}");
         }
         assert!(ground.root.join("fine").is_file() && !ground.root.join("own").exists());
     }

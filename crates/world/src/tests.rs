@@ -21,7 +21,7 @@ use serde_json::Value;
 use super::context::note_repository;
 use super::files::Workspace;
 use super::gate::NameLookup;
-use super::outcome::OperationOutcome;
+use super::outcome::OperationError;
 use super::perform::WorkspaceExecutor;
 use crate::own_types::OwnTypeRegistry;
 use raymond_agents::command::EnvironmentMarker;
@@ -34,6 +34,13 @@ use raymond_store::proof::StepProofs;
 struct Ground {
     kept: tempfile::TempDir,
     world: WorkspaceExecutor,
+}
+
+/// Returns the reason of a failure that is known.
+#[track_caller]
+fn failure(error: &OperationError) -> String {
+    let OperationError::Failed(why) = error else { panic!("{error:?}") };
+    why.clone()
 }
 
 impl Ground {
@@ -85,16 +92,19 @@ impl Ground {
         self.world = world_at(self.kept.path(), OwnTypeRegistry::default(), &[]);
     }
 
-    async fn perform(&self, stem: &str, operation: Value, again: bool) -> OperationOutcome {
+    async fn perform(
+        &self,
+        stem: &str,
+        operation: Value,
+        again: bool,
+    ) -> Result<Value, OperationError> {
         let operation: Operation = serde_json::from_value(operation).expect("an operation");
         self.world.perform(stem, &operation, again).await
     }
 
     async fn done(&self, operation: Value) -> OperationResult {
-        match self.perform("main.1", operation, false).await {
-            OperationOutcome::Done(done) => done,
-            other => panic!("{other:?}"),
-        }
+        let performed = self.perform("main.1", operation, false).await;
+        performed.map_err(|error| failure(&error))
     }
 
     async fn value(&self, operation: Value) -> Value {

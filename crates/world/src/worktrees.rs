@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use self::make::WorktreeCreator;
 pub(super) use self::restore::GitRepository;
 use super::git::{Git, NO_WORDS};
-use super::outcome::{InspectionOutcome, OperationError};
+use super::outcome::OperationError;
 use super::perform::WorkspaceExecutor;
 use crate::context::blocking;
 use crate::git::{CEILING, GitCall, copy_index, is_object, link, succeeded};
@@ -31,77 +31,55 @@ mod restore;
 
 impl WorkspaceExecutor {
     /// Returns the commit that its directory is at. `stem` names the caller, and is valid as a file name.
-    pub async fn head(&self, stem: &str) -> InspectionOutcome<String> {
-        if self.0.is_stopped() {
-            return InspectionOutcome::Interrupted;
-        }
-        let git = Git { shared: &self.0, stem };
-        let head = async {
-            let repository = GitRepository::of(git, self.root()).await?;
-            repository.head(git).await
-        };
-        head.await.into()
+    pub async fn head(&self, stem: &str) -> Result<String, OperationError> {
+        let git = self.git(stem);
+        GitRepository::of(git, self.root()).await?.head(git).await
     }
 
     /// Ensures that an agent's worktree exists. It is made at `base`, or else at the commit of its
     /// nearest ancestor with a worktree, or else at that of the run's own directory.
-    pub async fn worktree(&self, agent: &AgentId, base: Option<&str>) -> InspectionOutcome<()> {
-        if self.0.is_stopped() {
-            return InspectionOutcome::Interrupted;
-        }
+    pub async fn worktree(
+        &self,
+        agent: &AgentId,
+        base: Option<&str>,
+    ) -> Result<(), OperationError> {
         let stem = format!("{}.worktree", agent.file_name());
-        let git = Git { shared: &self.0, stem: &stem };
-        let made = WorktreeCreator { git, agent, base }.make().await;
-        let tree = self.0.place.working_dirs.tree(agent);
-        let described = |error: OperationError| {
-            error.described(|why| {
-                format!(
-                    "cannot make the worktree of the agent {agent} at {}: {why}",
-                    tree.display()
-                )
-            })
+        let made = WorktreeCreator { git: self.git(&stem), agent, base }.make().await;
+        let tree = self.working_dirs().tree(agent);
+        let described = |why: &str| {
+            format!("cannot make the worktree of the agent {agent} at {}: {why}", tree.display())
         };
-        made.map_err(described).into()
+        made.map_err(|error| error.described(described))
     }
 
     /// Checks, before a run begins, that git can make worktrees for its agents. Returns the reason why it cannot, or
     /// what people should know: nothing is in the submodules there.
-    pub async fn check_worktrees(&self) -> InspectionOutcome<Result<Option<String>, String>> {
-        let git = Git { shared: &self.0, stem: INSPECTION_NAME };
-        let checked = async {
-            let repository = GitRepository::of(git, self.root()).await?;
-            let branch = branch(&self.0.place.marker.run, &AgentId::main())?;
-            if let Some(why) = repository.obstacle(git, &branch).await? {
-                return Ok(Err(why));
-            }
-            let listed =
-                git.at(self.root()).ended("cat-file -e HEAD:.gitmodules", NO_WORDS).await?;
-            Ok(Ok((listed.exit == ProcessExit::Code(0)).then(|| EMPTY_SUBMODULES.to_owned())))
-        };
-        checked.await.into()
+    pub async fn check_worktrees(&self) -> Result<Result<Option<String>, String>, OperationError> {
+        let git = self.git(INSPECTION_NAME);
+        let repository = GitRepository::of(git, self.root()).await?;
+        let branch = branch(&self.0.place.marker.run, &AgentId::main())?;
+        if let Some(why) = repository.obstacle(git, &branch).await? {
+            return Ok(Err(why));
+        }
+        let listed = git.at(self.root()).ended("cat-file -e HEAD:.gitmodules", NO_WORDS).await?;
+        Ok(Ok((listed.exit == ProcessExit::Code(0)).then(|| EMPTY_SUBMODULES.to_owned())))
     }
 
     /// Returns all worktrees of the run, each with its inspection or the reason why there is none.
     pub async fn trees(
-        &self,
-    ) -> InspectionOutcome<Vec<(WorktreeRecord, Result<WorktreeInspection, String>)>> {
-        self.all().await.into()
-    }
-
-    async fn all(
         &self,
     ) -> Result<Vec<(WorktreeRecord, Result<WorktreeInspection, String>)>, OperationError> {
         let records = self.0.place.working_dirs.records()?;
         if records.is_empty() {
             return Ok(Vec::new());
         }
-        let git = Git { shared: &self.0, stem: INSPECTION_NAME };
-        let repository = GitRepository::of(git, self.0.place.working_dirs.root()).await?;
+        let repository =
+            GitRepository::of(self.git(INSPECTION_NAME), self.working_dirs().root()).await?;
         let mut inspections = JoinSet::new();
         for (number, record) in records.into_iter().enumerate() {
             let (world, repository) = (self.clone(), repository.clone());
             inspections.spawn(async move {
-                let git = Git { shared: &world.0, stem: INSPECTION_NAME };
+                let git = world.git(INSPECTION_NAME);
                 let inspector = WorktreeInspector { git, repository: &repository, record: &record };
                 (number, inspector.inspect().await, record)
             });
@@ -127,23 +105,20 @@ impl WorkspaceExecutor {
         agent: &AgentId,
         live: bool,
         all: bool,
-    ) -> InspectionOutcome<Result<RemovedWorktree, RemovalRefusal>> {
-        let removed = async {
-            let working_dirs = &self.0.place.working_dirs;
-            let _lock = self.0.lock_path(&working_dirs.record_file(agent)).await?;
-            let Some(record) = working_dirs.record(agent)? else {
-                return Ok(Ok(RemovedWorktree::default()));
-            };
-            let stem = format!("{}.worktree", agent.file_name());
-            if record.stage != WorktreeStage::Ready {
-                orphans::sweep(&self.0.place.marker, |process| process == stem).await;
-            }
-            let git = Git { shared: &self.0, stem: &stem };
-            let repository = GitRepository::of(git, working_dirs.root()).await?;
-            let _lock = self.0.lock_path(&repository.common).await?;
-            WorktreeRemover { git, repository: &repository, live, all }.remove(record).await
+    ) -> Result<Result<RemovedWorktree, RemovalRefusal>, OperationError> {
+        let working_dirs = self.working_dirs();
+        let _record_lock = self.0.lock_path(&working_dirs.record_file(agent)).await?;
+        let Some(record) = working_dirs.record(agent)? else {
+            return Ok(Ok(RemovedWorktree::default()));
         };
-        removed.await.into()
+        let stem = format!("{}.worktree", agent.file_name());
+        if record.stage != WorktreeStage::Ready {
+            orphans::sweep(&self.0.place.marker, |process| process == stem).await;
+        }
+        let git = self.git(&stem);
+        let repository = GitRepository::of(git, working_dirs.root()).await?;
+        let _lock = self.0.lock_path(&repository.common).await?;
+        WorktreeRemover { git, repository: &repository, live, all }.remove(record).await
     }
 }
 
@@ -206,28 +181,20 @@ impl WorkspaceExecutor {
     pub async fn tree_changes(
         &self,
         agent: &AgentId,
-    ) -> InspectionOutcome<Option<WorktreeChanges>> {
-        if self.0.is_stopped() {
-            return InspectionOutcome::Interrupted;
-        }
-        let git = Git { shared: &self.0, stem: STEM };
-        let seen = async {
-            match self.0.place.working_dirs.record(agent)? {
-                Some(record) if is_object(&record.base) => Ok(Some(changes(git, &record).await?)),
-                Some(_) | None => Ok(None),
+    ) -> Result<Option<WorktreeChanges>, OperationError> {
+        match self.working_dirs().record(agent)? {
+            Some(record) if is_object(&record.base) => {
+                changes(self.git(STEM), &record).await.map(Some)
             }
-        };
-        seen.await.into()
+            Some(_) | None => Ok(None),
+        }
     }
-}
 
-impl WorkspaceExecutor {
     /// Returns the files in an agent's worktree that differ from its last commit, as git lists them; `None` if git
     /// cannot say.
     pub async fn uncommitted(&self, agent: &AgentId) -> Option<String> {
-        let git = Git { shared: &self.0, stem: STEM };
-        let tree = self.0.place.working_dirs.tree(agent);
-        let git = git.at(&tree).keeping(MAX_NAMES_BYTES);
+        let tree = self.working_dirs().tree(agent);
+        let git = self.git(STEM).at(&tree).keeping(MAX_NAMES_BYTES);
         let status = "status --short --untracked-files=all --ignore-submodules=dirty";
         Some(git.output(status, NO_WORDS).await.ok()?.stdout.text())
     }
@@ -291,13 +258,13 @@ impl WorktreeInspector<'_> {
         let condition = match self.record.stage {
             WorktreeStage::Creating => WorktreeStatus::Incomplete,
             WorktreeStage::Removing { .. } => WorktreeStatus::RemovalBegun,
-            WorktreeStage::Ready => return self.look_at_one_that_was_made().await,
+            WorktreeStage::Ready => return self.inspect_finished().await,
         };
         let head = self.tip().await?;
         Ok(WorktreeInspection { condition, head, merged_into: None, is_alone: false })
     }
 
-    async fn look_at_one_that_was_made(&self) -> Result<WorktreeInspection, OperationError> {
+    async fn inspect_finished(&self) -> Result<WorktreeInspection, OperationError> {
         let tip = self.tip().await?;
         let tree = self.tree();
         if !tree.join(".git").is_file() {
@@ -335,7 +302,7 @@ impl WorktreeInspector<'_> {
 
     /// Returns the commit its branch is at.
     async fn tip(&self) -> Result<Option<String>, OperationError> {
-        self.git.at(&self.repository.at).commit(&self.own()).await
+        self.git.at(&self.repository.at).commit(&self.branch_ref()).await
     }
 
     /// Returns another branch that has all commits of its branch.
@@ -344,7 +311,7 @@ impl WorktreeInspector<'_> {
         self.merged_into(&tip.iter().collect::<Vec<_>>()).await
     }
 
-    fn own(&self) -> String {
+    fn branch_ref(&self) -> String {
         format!("refs/heads/{}", self.record.branch)
     }
 
@@ -360,11 +327,11 @@ impl WorktreeInspector<'_> {
             words.push("--count=2".to_owned());
         }
         words.extend(["refs/heads", "refs/remotes"].map(str::to_owned));
-        let own = self.own();
+        let branch = self.branch_ref();
         let git = self.git.at(&self.repository.at);
         let output = git.text("for-each-ref --format=%(refname)", words).await?;
         // For several commits, git also names branches that have only some of them.
-        for other in output.lines().filter(|&name| name != own).chain(["HEAD"]) {
+        for other in output.lines().filter(|&name| name != branch).chain(["HEAD"]) {
             if self.are_in(commits, other).await? {
                 return Ok(Some(other.to_owned()));
             }
@@ -499,15 +466,16 @@ impl WorktreeKeeper<'_> {
 
     /// Returns the tree of the staged files, unless they have a conflict, and the tree of all files.
     async fn trees(&self) -> Result<(Option<String>, String), OperationError> {
-        let (index, own) = (link(&self.tree()).map(|known| known.join("index")), self.index());
-        let copied = blocking(self.git.shared, move |_| copy_index(index.as_deref(), &own)).await?;
+        let (index, copy) = (link(&self.tree()).map(|known| known.join("index")), self.index());
+        let copied =
+            blocking(self.git.shared, move |_| copy_index(index.as_deref(), &copy)).await?;
         copied.map_err(|error| format!("cannot copy its index: {error}"))?;
         let trees = async {
             let git = self.git();
             let staged = git.ended("write-tree", NO_WORDS).await?;
             let staged = (staged.exit == ProcessExit::Code(0)).then(|| staged.stdout.text());
             succeeded("add", git.add("--all --sparse", &[]).await?)?;
-            let all = git.text("write-tree", NO_WORDS).await?;
+            let all = git.write_tree().await?;
             Ok((staged.map(|tree| tree.trim_end().to_owned()), all))
         };
         let trees = trees.await;

@@ -2,7 +2,7 @@
 
 use super::trees::agent;
 use super::*;
-use crate::outcome::InspectionOutcome;
+use crate::outcome::OperationError;
 use raymond_agents::working_dirs::ExchangeCopy;
 use raymond_model::git_exchange::{ExchangeAddress, ExchangeName, GitExchange};
 use raymond_model::host::HostEpoch;
@@ -58,21 +58,13 @@ async fn host(
 }
 
 #[track_caller]
-fn done<T>(outcome: InspectionOutcome<T>) -> T {
-    match outcome {
-        InspectionOutcome::Done(done) => done.expect("it succeeds"),
-        InspectionOutcome::Stuck(why) => panic!("{why}"),
-        InspectionOutcome::Interrupted => panic!("interrupted"),
-    }
+fn done<T>(outcome: Result<T, OperationError>) -> T {
+    outcome.expect("it succeeds")
 }
 
 #[track_caller]
-fn why<T>(outcome: InspectionOutcome<T>) -> String {
-    match outcome {
-        InspectionOutcome::Done(done) => done.err().expect("it fails"),
-        InspectionOutcome::Stuck(why) => panic!("{why}"),
-        InspectionOutcome::Interrupted => panic!("interrupted"),
-    }
+fn why<T>(outcome: Result<T, OperationError>) -> String {
+    failure(&outcome.err().expect("it fails"))
 }
 
 const TREE: &str = "a/worktrees/world/main.1";
@@ -165,8 +157,8 @@ async fn worktree_is_made_again_at_another_host_with_the_files_of_its_snapshot()
     done(world.snapshot(&one, &turn).await);
     assert_eq!(done(world.push_work(Some(&one)).await), None);
     let (other, _) = host(&ground, "b", &exchange, 1).await;
-    let said = done(other.fetch_work(Some(&one)).await).expect("it is said");
-    assert!(said.contains(&first[..12]) && said.contains("its last snapshot"), "{said}");
+    let notice = done(other.fetch_work(Some(&one)).await).expect("it is said");
+    assert!(notice.contains(&first[..12]) && notice.contains("its last snapshot"), "{notice}");
     done(other.worktree(&one, Some(&exchange.base)).await);
     let tree = "b/worktrees/world/main.1";
     assert_eq!(ground.git(tree, &["rev-parse", "HEAD"]), first);

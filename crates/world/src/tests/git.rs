@@ -70,7 +70,7 @@ async fn source_is_cloned_checked_for_updates_and_pulled() {
     assert!(why.starts_with("`git pull` exited with code 1"), "{why}");
     let pulled = ground.perform("main.2", pull, true).await;
     let head = ground.value(sha).await;
-    assert_eq!(pulled, OperationOutcome::Done(Ok(head)), "the lock was that of a dead one");
+    assert_eq!(pulled, Ok(head), "the lock was that of a dead one");
     assert_eq!(ground.text(".source/a/file"), "three");
     assert_eq!(ground.value(updates).await, json!(false));
 }
@@ -82,7 +82,7 @@ async fn clone_is_atomic_and_idempotent() {
     ground.put(".source/.main.1.raymond-clone/half", "of a try that died");
     for again in [true, true] {
         let performed = ground.perform("main.1", clone(&url), again).await;
-        assert_eq!(performed, OperationOutcome::Done(Ok(Value::Null)));
+        assert_eq!(performed, Ok(Value::Null));
     }
     let other = format!("{url}/.");
     let why = ground.why(clone(&other)).await;

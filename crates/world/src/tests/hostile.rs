@@ -6,7 +6,6 @@ use serde_json::json;
 
 use super::trees::{agent, working_dir};
 use super::*;
-use crate::outcome::InspectionOutcome;
 use raymond_model::activity::ActivityResult;
 use raymond_model::turn::TurnId;
 
@@ -71,9 +70,7 @@ impl Trap {
         let world = &self.ground.world;
         let steps = world.bases("main.1", &[directory.to_owned()], None, false).await;
         let base = match steps {
-            InspectionOutcome::Done(Ok(ActivityResult::Bases(mut bases))) => {
-                bases.remove(directory).flatten()
-            }
+            Ok(ActivityResult::Bases(mut bases)) => bases.remove(directory).flatten(),
             _ => None,
         };
         let base = base.unwrap_or_else(|| "1".repeat(40));
@@ -168,7 +165,7 @@ async fn repository_of_plain_files_is_not_used() {
         assert!(sha.starts_with("no git repository at `notes`"), "{sha}");
         let bases = trap.ground.world.bases("main.1", &["notes".to_owned()], None, false).await;
         let none = [("notes".to_owned(), None)].into();
-        assert_eq!(bases, InspectionOutcome::Done(Ok(ActivityResult::Bases(none))));
+        assert_eq!(bases, Ok(ActivityResult::Bases(none)));
         trap.use_all("notes").await;
         trap.assert_nothing_ran(setting);
     }
@@ -235,7 +232,7 @@ async fn staged_repository_inside_executes_nothing() {
     let turn = TurnId { agent: agent("main.1"), step: 1, turn: 0 };
     let taken = world.snapshot(&agent("main.1"), &turn).await;
     trap.assert_nothing_ran("a snapshot of many files");
-    let InspectionOutcome::Done(Ok(taken)) = taken else { panic!("{taken:?}") };
+    let Ok(taken) = taken else { panic!("{taken:?}") };
     let kept = trap.ground.git("root", &["ls-tree", "--name-only", &taken.commit]);
     assert!(kept.lines().any(|name| name == "249"), "{kept}");
     let inner = trap.ground.head("worktrees/world/main.1/n");

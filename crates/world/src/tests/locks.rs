@@ -54,12 +54,12 @@ async fn commit_whose_git_was_killed_is_repeated_without_its_stale_lock() {
     let (ids, lock) = (ground.root().join("ids"), ground.root().join(".git/index.lock"));
     let both = async { tokio::join!(ground.perform("main.1", commit(), false), kill(&ids)) };
     let (first, ()) = tokio::time::timeout(Duration::from_mins(1), both).await.expect("it ends");
-    let OperationOutcome::Done(Err(why)) = first else { panic!("{first:?}") };
+    let Err(OperationError::Failed(why)) = first else { panic!("{first:?}") };
     assert!(lock.exists(), "git left its lock: {why}");
     assert!(why.contains("index.lock is there, and no git works here"), "{why}");
     ground.put("go", "");
     let again = ground.perform("main.1", commit(), true).await;
-    assert!(matches!(again, OperationOutcome::Done(Ok(_))), "{again:?}");
+    assert!(again.is_ok(), "{again:?}");
     assert!(!lock.exists());
     assert_eq!(ground.git("root", &["log", "--format=%s", "-1"]).trim(), "two");
     let left = std::fs::read_dir(ground.base().join("steps")).expect("there");
@@ -76,7 +76,7 @@ async fn lock_that_was_there_before_stays_and_is_named() {
     std::fs::write(&lock, "").expect("written");
     for again in [false, true] {
         let failed = ground.perform("main.1", commit(), again).await;
-        let OperationOutcome::Done(Err(why)) = failed else { panic!("{failed:?}") };
+        let Err(OperationError::Failed(why)) = failed else { panic!("{failed:?}") };
         assert!(lock.exists(), "it is not of this command");
         let expected = format!("{} is there, and no git works here", lock.display());
         assert!(why.contains(&expected) && why.ends_with("remove this file"), "{why}");

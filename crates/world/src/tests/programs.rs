@@ -18,13 +18,13 @@ fn shell(command: &str) -> Value {
 #[tokio::test]
 async fn command_runs_in_workspace_without_api_key() {
     let ground = Ground::new();
-    let said = ground.value(shell("pwd; echo ${ANTHROPIC_API_KEY-none} $RAYMOND_RUN >&2")).await;
+    let output = ground.value(shell("pwd; echo ${ANTHROPIC_API_KEY-none} $RAYMOND_RUN >&2")).await;
     let expected = json!({
         "exit_code": 0,
         "stdout": format!("{}\n", ground.root().display()),
         "stderr": "none world\n",
     });
-    assert_eq!(said, expected);
+    assert_eq!(output, expected);
     let why = ground.why(shell("echo no network >&2; exit 3")).await;
     assert_eq!(why, "the command `echo no network >&2; exit 3` exited with code 3: no network");
     assert_eq!(ground.why(shell(" ")).await, "the command is empty");
@@ -53,7 +53,7 @@ async fn command_with_unless_runs_until_its_test_succeeds() {
     command["unless"] = json!("test -e runs");
     for (again, stdout) in [(true, "made\n"), (true, ""), (false, "")] {
         let done = ground.perform("main.1", command.clone(), again).await;
-        let OperationOutcome::Done(Ok(done)) = done else { panic!("{done:?}") };
+        let Ok(done) = done else { panic!("{done:?}") };
         assert_eq!((&done["stdout"], &done["exit_code"]), (&json!(stdout), &json!(0)));
         assert_eq!(done.get("skipped").is_some(), stdout.is_empty());
     }
@@ -77,11 +77,11 @@ async fn begun_command_is_repeated_if_idempotent_and_fails_if_once() {
     let mut command = shell("echo run >> runs");
     command["idempotent"] = json!(true);
     let done = ground.perform("main.1", command, true).await;
-    assert!(matches!(done, OperationOutcome::Done(Ok(_))), "{done:?}");
+    assert!(done.is_ok(), "{done:?}");
     let mut command = shell("echo run >> runs");
     command["once"] = json!(true);
     let failed = ground.perform("main.2", command.clone(), true).await;
-    let OperationOutcome::Done(Err(why)) = failed else { panic!("{failed:?}") };
+    let Err(OperationError::Failed(why)) = failed else { panic!("{failed:?}") };
     assert!(why.ends_with("`once` means that it is never repeated"), "{why}");
     let done = ground.perform("main.3", command.clone(), false).await;
     assert_eq!(ground.perform("main.3", command, true).await, done, "its outcome was noted");
@@ -102,11 +102,11 @@ async fn begun_command_without_outcome_is_lost() {
         .begin()
         .expect("noted");
     let lost = ground.perform("main.1", shell("echo run >> runs"), true).await;
-    let OperationOutcome::Lost(why) = lost else { panic!("{lost:?}") };
+    let Err(OperationError::Lost(why)) = lost else { panic!("{lost:?}") };
     assert!(why.starts_with("WF502 the command `echo run >> runs` had begun when"), "{why}");
     assert!(!ground.root().join("runs").exists());
     let anew = ground.perform("main.1", shell("echo run >> runs"), false).await;
-    assert!(matches!(anew, OperationOutcome::Done(Ok(_))), "the policy has it done again");
+    assert!(anew.is_ok(), "the policy has it done again");
 }
 
 #[tokio::test]
@@ -126,7 +126,7 @@ async fn stop_ends_command_and_its_child_processes() {
     let both = async { tokio::join!(running, stopping) };
     let (performed, ()) =
         tokio::time::timeout(Duration::from_mins(1), Box::pin(both)).await.expect("it ends");
-    assert_eq!(performed, OperationOutcome::Interrupted);
+    assert_eq!(performed, Err(OperationError::Interrupted));
     let marker =
         EnvironmentMarker { run: RunId::parse("world").expect("an id"), dir: ground.base() };
     let left = async {
@@ -137,7 +137,7 @@ async fn stop_ends_command_and_its_child_processes() {
     tokio::time::timeout(Duration::from_mins(1), left).await.expect("nothing is left");
     let again = world_at(ground.kept.path(), OwnTypeRegistry::default(), &[]);
     let lost = again.perform("main.1", &command, true).await;
-    assert!(matches!(lost, OperationOutcome::Lost(_)), "{lost:?}");
+    assert!(matches!(lost, Err(OperationError::Lost(_))), "{lost:?}");
 }
 
 #[tokio::test]
@@ -182,7 +182,7 @@ async fn own_operation_type_is_performed_and_its_panic_is_a_failure() {
     };
     assert_eq!(ground.value(call("greet", RecoveryClass::Uncertain)).await, json!("hello all"));
     let known = ground.perform("main.1", call("panic", RecoveryClass::Uncertain), true).await;
-    assert_eq!(known, OperationOutcome::Done(Ok(json!("hello all"))), "what was noted before");
+    assert_eq!(known, Ok(json!("hello all")), "what was noted before");
     let why = ground.why(call("panic", RecoveryClass::Read)).await;
     assert_eq!(why, "it panicked: nobody is there");
     assert!(
@@ -191,7 +191,7 @@ async fn own_operation_type_is_performed_and_its_panic_is_a_failure() {
     let waiting = serde_json::from_value(call("wait", RecoveryClass::Read)).expect("an operation");
     let stopping = async { ground.world.stop() };
     let (performed, ()) = tokio::join!(ground.world.perform("main.2", &waiting, false), stopping);
-    assert_eq!(performed, OperationOutcome::Interrupted);
+    assert_eq!(performed, Err(OperationError::Interrupted));
 }
 
 #[tokio::test]
@@ -213,11 +213,11 @@ async fn command_stopped_in_queue_counts_as_never_begun() {
     }
     world.stop();
     for one in all {
-        assert_eq!(one.await, OperationOutcome::Interrupted);
+        assert_eq!(one.await, Err(OperationError::Interrupted));
     }
     ground.restart();
     let again = ground.perform("main.1", shell("echo run > ran"), true).await;
-    assert!(matches!(again, OperationOutcome::Done(Ok(_))), "{again:?}");
+    assert!(again.is_ok(), "{again:?}");
     assert_eq!(ground.text("ran"), "run\n");
 }
 
@@ -254,7 +254,7 @@ async fn repeatable_command_waits_for_its_earlier_attempt() {
     let both = async { tokio::join!(repeating, ending) };
     let (repeated, ()) =
         tokio::time::timeout(Duration::from_mins(1), Box::pin(both)).await.expect("it ends");
-    assert!(matches!(repeated, OperationOutcome::Done(Ok(_))), "{repeated:?}");
+    assert!(repeated.is_ok(), "{repeated:?}");
     assert_eq!(ground.text("order"), "earlier\nlater\n");
     earlier.wait().expect("waited");
 }
@@ -276,7 +276,7 @@ async fn process_of_earlier_attempt_is_ended_before_retry() {
         }
     };
     tokio::time::timeout(Duration::from_mins(1), seen).await.expect("it is seen");
-    ground.perform("main.1", shell("true"), true).await;
+    let _ = ground.perform("main.1", shell("true"), true).await;
     let ended = tokio::task::spawn_blocking(move || left.wait()).await.expect("waited");
     assert!(!ended.expect("waited").success());
 }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use super::trees::agent;
 use super::*;
-use crate::outcome::InspectionOutcome;
 use crate::worktrees::{RemovedWorktree, WorktreeInspection};
 use raymond_agents::working_dirs::{WorktreeRecord, WorktreeStage};
 use raymond_model::worktree::{RemovalRefusal, WorktreeStatus};
@@ -35,14 +34,14 @@ impl Ground {
 
     async fn sight(&self) -> WorktreeInspection {
         match self.world.trees().await {
-            InspectionOutcome::Done(Ok(mut trees)) => trees.remove(0).1.expect("it is seen"),
+            Ok(mut trees) => trees.remove(0).1.expect("it is seen"),
             other => panic!("{other:?}"),
         }
     }
 
     async fn removal(&self, all: bool) -> Result<RemovedWorktree, RemovalRefusal> {
         match self.world.remove_tree(&agent("main.1"), false, all).await {
-            InspectionOutcome::Done(Ok(removed)) => removed,
+            Ok(removed) => removed,
             other => panic!("{other:?}"),
         }
     }
@@ -93,7 +92,7 @@ async fn clean_merged_worktree_is_removed_with_its_branch() {
     assert!(!ground.tree("main.1").exists());
     ground.assert_sound(&[]);
     assert_eq!(ground.removal(false).await, Ok(gone(None, None)), "it is gone already");
-    assert_eq!(ground.world.trees().await, InspectionOutcome::Done(Ok(Vec::new())));
+    assert_eq!(ground.world.trees().await, Ok(Vec::new()));
 }
 
 #[tokio::test]
@@ -171,7 +170,7 @@ async fn locked_or_live_worktree_is_never_removed() {
     }
     ground.git("root", &["worktree", "unlock", &tree]);
     let live = ground.world.remove_tree(&agent("main.1"), true, true).await;
-    assert_eq!(live, InspectionOutcome::Done(Ok(Err(RemovalRefusal::Live))));
+    assert_eq!(live, Ok(Err(RemovalRefusal::Live)));
     ground.assert_sound(&["main.1"]);
 }
 

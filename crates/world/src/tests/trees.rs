@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use serde_json::json;
 
 use super::*;
-use crate::outcome::InspectionOutcome;
+use crate::outcome::OperationError;
 use raymond_agents::working_dirs::WorkingDirs;
 use raymond_model::id::{AgentId, Folder};
 use raymond_model::worktree_snapshot::WorkingDir;
@@ -28,11 +28,7 @@ impl Ground {
     }
 
     pub(super) async fn make(&self, id: &str, base: Option<&str>) -> Result<(), String> {
-        match self.world.worktree(&agent(id), base).await {
-            InspectionOutcome::Done(made) => made,
-            InspectionOutcome::Stuck(why) => panic!("{why}"),
-            InspectionOutcome::Interrupted => panic!("interrupted"),
-        }
+        self.world.worktree(&agent(id), base).await.map_err(|error| failure(&error))
     }
 
     pub(super) async fn refused(&self, id: &str) -> String {
@@ -111,7 +107,7 @@ async fn worktrees_can_be_created_concurrently() {
         made.spawn(async move { world.worktree(&id, None).await });
     }
     while let Some(made) = made.join_next().await {
-        assert_eq!(made.expect("it came to an end"), InspectionOutcome::Done(Ok(())));
+        assert_eq!(made.expect("it came to an end"), Ok(()));
     }
     let mut ids: Vec<&str> = ids.iter().map(String::as_str).collect();
     ids.sort_unstable();
@@ -132,12 +128,12 @@ async fn agent_works_in_same_subfolder_as_its_run() {
         assert_eq!(world.root(), ground.working_dirs().trees().join(at));
     }
     let world = ground.world.at(&working_dir("main.1")).expect("a working directory");
-    assert_eq!(world.text("page", 10).await, InspectionOutcome::Done(Ok("old\n".to_owned())));
-    let InspectionOutcome::Done(Err(why)) = world.text("page", 3).await else {
+    assert_eq!(world.text("page", 10).await, Ok("old\n".to_owned()));
+    let Err(OperationError::Failed(why)) = world.text("page", 3).await else {
         panic!("it is too long")
     };
     assert!(why.ends_with("it is larger than 3 bytes"), "{why}");
-    let InspectionOutcome::Done(Err(why)) = world.text("../file", 10).await else {
+    let Err(OperationError::Failed(why)) = world.text("../file", 10).await else {
         panic!("outside")
     };
     assert!(why.contains("leads out of the workspace"), "{why}");
@@ -157,20 +153,17 @@ async fn changes_of_agent_are_confined_to_its_worktree() {
     let world = ground.world.at(&working_dir("main.1")).expect("a working directory");
     let done = async |operation: Value| {
         let operation = serde_json::from_value(operation).expect("an operation");
-        match world.perform("main.1.1", &operation, false).await {
-            OperationOutcome::Done(done) => done,
-            other => panic!("{other:?}"),
-        }
+        world.perform("main.1.1", &operation, false).await.map_err(|error| failure(&error))
     };
     let write = |path: &str| json!({"type": "write_file", "path": path, "content": "mine"});
     done(write("web/page")).await.expect("written");
     let script = "pwd; git add -A && git -c user.name=A -c user.email=a@example.org commit -q -m mine && git rev-parse HEAD";
-    let said = done(json!({"type": "bash_exec", "command": script})).await.expect("it ran");
-    let said = said["stdout"].as_str().expect("a text").to_owned();
-    let (pwd, head) = said.trim_end().split_once('\n').expect("two lines");
+    let output = done(json!({"type": "bash_exec", "command": script})).await.expect("it ran");
+    let output = output["stdout"].as_str().expect("a text").to_owned();
+    let (pwd, head) = output.trim_end().split_once('\n').expect("two lines");
     assert_eq!(Path::new(pwd), ground.tree("main.1"));
     assert_eq!(done(json!({"type": "get_sha", "repo_path": "."})).await, Ok(head.into()));
-    assert_eq!(world.head("main.1.2").await, InspectionOutcome::Done(Ok(head.to_owned())));
+    assert_eq!(world.head("main.1.2").await, Ok(head.to_owned()));
     assert_eq!((ground.head("root"), ground.text("web/page")), (first, "old\n".to_owned()));
     for path in ["../main.1.json", "../../../root/file"] {
         let why = done(write(path)).await.expect_err("it is outside");
@@ -178,7 +171,7 @@ async fn changes_of_agent_are_confined_to_its_worktree() {
     }
     let below = WorkingDir { cwd: Folder::parse("web").ok(), ..working_dir("main.1") };
     let world = ground.world.at(&below).expect("a working directory");
-    assert_eq!(world.text("page", 10).await, InspectionOutcome::Done(Ok("mine".to_owned())));
+    assert_eq!(world.text("page", 10).await, Ok("mine".to_owned()));
 }
 
 #[tokio::test]
@@ -186,7 +179,7 @@ async fn failed_worktree_creation_names_cause_and_fix() {
     let ground = Ground::new();
     let why = ground.refused("main").await;
     assert!(why.contains("is not in a git repository: create one with `git init`"), "{why}");
-    let none = InspectionOutcome::Done(Err(why));
+    let none = Err(OperationError::Failed(why));
     assert_eq!(ground.world.head("x").await, none);
     ground.git("root", &["init", "-q", "-b", "main"]);
     let why = ground.refused("main").await;
@@ -262,6 +255,6 @@ async fn worktree_creation_runs_no_hook_and_sets_no_upstream() {
 async fn stopped_world_creates_no_worktree() {
     let ground = Ground::repository();
     ground.world.stop();
-    assert_eq!(ground.world.worktree(&agent("main"), None).await, InspectionOutcome::Interrupted);
-    assert_eq!(ground.world.head("x").await, InspectionOutcome::Interrupted);
+    assert_eq!(ground.world.worktree(&agent("main"), None).await, Err(OperationError::Interrupted));
+    assert_eq!(ground.world.head("x").await, Err(OperationError::Interrupted));
 }

@@ -138,7 +138,7 @@ async fn stop_ends_a_pending_fetch() {
         ground.world.stop();
     };
     let (performed, ()) = tokio::join!(ground.world.perform("main.1", &operation, false), stopping);
-    assert_eq!(performed, OperationOutcome::Interrupted);
+    assert_eq!(performed, Err(OperationError::Interrupted));
 }
 
 #[tokio::test]

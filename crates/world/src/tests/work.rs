@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::*;
-use crate::outcome::InspectionOutcome;
+use crate::outcome::OperationError;
 use raymond_model::activity::ActivityResult;
 
 const EMPTY_TREE: &str = "4b825dc642cb6eb9a060e54bf8d69288fbee4904";
@@ -24,24 +24,26 @@ impl Ground {
         self.git("root", &["commit", "-q", "-m", "x"]);
     }
 
-    async fn bases(&self, directories: &[&str], branch: Option<&str>) -> InspectionOutcome {
+    async fn bases(
+        &self,
+        directories: &[&str],
+        branch: Option<&str>,
+    ) -> Result<ActivityResult, OperationError> {
         let directories: Vec<String> = directories.iter().map(|&one| one.to_owned()).collect();
         self.world.bases("main.1", &directories, branch, false).await
     }
 
     async fn commit_of(&self, directory: &str, branch: Option<&str>) -> Option<String> {
         match self.bases(&[directory], branch).await {
-            InspectionOutcome::Done(Ok(ActivityResult::Bases(mut bases))) => {
-                bases.remove(directory).expect("asked")
-            }
+            Ok(ActivityResult::Bases(mut bases)) => bases.remove(directory).expect("asked"),
             other => panic!("{other:?}"),
         }
     }
 
     async fn changes(&self, directory: &str, base: &str) -> Result<String, String> {
         match self.world.changes("main.2", directory, base, true).await {
-            InspectionOutcome::Done(Ok(ActivityResult::Changes(diff))) => Ok(diff),
-            InspectionOutcome::Done(Err(why)) => Err(why),
+            Ok(ActivityResult::Changes(diff)) => Ok(diff),
+            Err(OperationError::Failed(why)) => Err(why),
             other => panic!("{other:?}"),
         }
     }
@@ -87,13 +89,13 @@ async fn base_is_commit_of_branch_or_of_head() {
     assert_eq!(ground.commit_of("web", Some("HEAD~1")).await.as_ref(), Some(&first));
     assert_eq!(ground.commit_of("web/yet/to/be", None).await.as_ref(), Some(&head));
     for none in ["gone", "--all", "^main", "main..old", "", "a b", "HEAD^{tree}"] {
-        let InspectionOutcome::Done(Err(why)) = ground.bases(&[""], Some(none)).await else {
+        let Err(OperationError::Failed(why)) = ground.bases(&[""], Some(none)).await else {
             panic!("{none:?} was taken")
         };
         let expected = format!("no branch or commit `{none}`; --base-branch names");
         assert!(why.contains(&expected), "{why}");
     }
-    let InspectionOutcome::Done(Err(why)) = ground.bases(&["../x"], None).await else {
+    let Err(OperationError::Failed(why)) = ground.bases(&["../x"], None).await else {
         panic!("refused")
     };
     assert!(why.contains("leads out of the workspace"), "{why}");
@@ -260,9 +262,9 @@ async fn diff_error_names_directory_and_reason() {
 async fn stopped_world_inspects_nothing() {
     let ground = Ground::repository();
     ground.world.stop();
-    assert_eq!(ground.bases(&[""], None).await, InspectionOutcome::Interrupted);
+    assert_eq!(ground.bases(&[""], None).await, Err(OperationError::Interrupted));
     assert_eq!(
         ground.world.changes("x", "", EMPTY_TREE, false).await,
-        InspectionOutcome::Interrupted
+        Err(OperationError::Interrupted)
     );
 }

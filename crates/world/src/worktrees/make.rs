@@ -11,11 +11,12 @@ use raymond_agents::working_dirs::{WorkingDirs, WorktreeRecord, WorktreeStage};
 use raymond_model::id::AgentId;
 use raymond_model::worktree::{RemovalRefusal, branch, check_removable, fetched_snapshot_ref};
 use raymond_store::fault::FaultPoint;
+use raymond_store::plain_file::if_there;
 
 use super::restore::index_files;
 use super::{KeptCommit, WorktreeInspection, WorktreeInspector, WorktreeKeeper, entry_of, lock};
 use crate::context::blocking;
-use crate::git::{Git, NO_WORDS, is_object, unless_missing};
+use crate::git::{Git, NO_WORDS, is_object};
 use crate::outcome::OperationError;
 use crate::worktrees::restore::{GitRepository, restore, snapshot_of};
 use crate::worktrees::{entries, is_entry_of, note, reason};
@@ -78,7 +79,7 @@ impl WorktreeCreator<'_> {
             .into());
         }
         let tree = working_dirs.tree(self.agent);
-        if !is_free(&tree).map_err(|error| error.to_string())? {
+        if !is_free(&tree)? {
             return Err("something else has that name: move it away".to_owned().into());
         }
         let prefix = repository.prefix.clone();
@@ -111,7 +112,7 @@ impl WorktreeCreator<'_> {
             )
             .into());
         }
-        self.clear(&repository).await?;
+        remove_incomplete(git, &repository, self.agent).await?;
         self.add(&repository, record, "-B").await
     }
 
@@ -148,11 +149,10 @@ impl WorktreeCreator<'_> {
         let (git, tree) = (self.git, self.working_dirs().tree(self.agent));
         let home = tree.join(&record.prefix);
         let fresh = tree.clone();
-        let made = blocking(git.shared, move |_| private(&fresh)).await?;
-        made.map_err(|error| error.to_string())?;
+        blocking(git.shared, move |_| private(&fresh)).await??;
         let reason = reason(&tree);
         let at = git.at(&repository.at).set(SETTINGS);
-        let added = async {
+        let add = async {
             let words = [&reason, new, &record.branch].map(OsStr::new);
             let words = words.into_iter().chain([tree.as_os_str(), record.base.as_ref()]);
             at.text("worktree add --quiet --lock --reason", words).await?;
@@ -161,15 +161,13 @@ impl WorktreeCreator<'_> {
                 None => Ok(()),
             }
         };
-        let added = added.await;
-        if let Err(OperationError::Failed(why)) = added {
+        let added = add.await;
+        if let Err(OperationError::Failed(_)) = &added {
             self.undo(repository, &record).await?;
-            return Err(why.into());
         }
         added?;
         FaultPoint::WorktreeAdded.reach();
-        let made = blocking(git.shared, move |_| std::fs::create_dir_all(home)).await?;
-        made.map_err(|error| error.to_string())?;
+        blocking(git.shared, move |_| std::fs::create_dir_all(home)).await??;
         at.text("worktree unlock", [&tree]).await?;
         FaultPoint::WorktreeUnlocked.reach();
         Ok(self
@@ -183,18 +181,13 @@ impl WorktreeCreator<'_> {
         repository: &GitRepository,
         record: &WorktreeRecord,
     ) -> Result<(), OperationError> {
-        self.clear(repository).await?;
+        remove_incomplete(self.git, repository, self.agent).await?;
         let branch = format!("refs/heads/{}", record.branch);
         let git = self.git.at(&repository.at);
         if git.commit(&branch).await?.as_ref() == Some(&record.base) {
             git.text("update-ref -d", [&branch, &record.base]).await?;
         }
         Ok(self.working_dirs().remove_record(self.agent)?)
-    }
-
-    /// Removes a half-made worktree.
-    async fn clear(&self, repository: &GitRepository) -> Result<(), OperationError> {
-        remove_incomplete(self.git, repository, self.agent).await
     }
 }
 
@@ -228,13 +221,13 @@ pub(super) async fn remove_incomplete(
 /// Removes an unfinished worktree, and git's record of it. git itself removes neither a locked worktree nor an
 /// unfinished one.
 fn clear(common: &Path, tree: &Path, reason: &str) -> IoResult<()> {
-    std::fs::remove_dir_all(tree).or_else(unless_missing)?;
+    if_there(std::fs::remove_dir_all(tree))?;
     for known in entries(common)? {
         if is_entry_of(&known, tree)
             || note(&known, "locked") == reason.as_bytes()
             || is_unborn(&known, tree)
         {
-            std::fs::remove_dir_all(&known).or_else(unless_missing)?;
+            if_there(std::fs::remove_dir_all(&known))?;
         }
     }
     Ok(())
@@ -317,8 +310,8 @@ impl WorktreeRemover<'_> {
     /// nothing is removed where a link leads, and no branch with another name.
     fn reason_not_own(&self, record: &WorktreeRecord) -> Option<String> {
         let (trees, tree) = (self.working_dirs().trees(), self.working_dirs().tree(&record.agent));
-        let own = branch(&self.git.shared.place.marker.run, &record.agent).ok();
-        if own.as_ref() != Some(&record.branch) {
+        let expected = branch(&self.git.shared.place.marker.run, &record.agent).ok();
+        if expected.as_ref() != Some(&record.branch) {
             return Some(format!(
                 "its record names the branch {}, which is not its own",
                 record.branch
@@ -440,7 +433,7 @@ impl WorktreeRemover<'_> {
             if is_own {
                 let git = self.git.only_at(&tree);
                 git.text("symbolic-ref HEAD", [&branch]).await?;
-                git.text("reset --quiet", NO_WORDS).await?;
+                git.reset().await?;
             } else {
                 self.set_head(&tree, head).await?;
             }
@@ -517,7 +510,7 @@ impl WorktreeRemover<'_> {
     async fn set_head(&self, tree: &Path, commit: &str) -> Result<(), OperationError> {
         let git = self.git.only_at(tree);
         git.text("update-ref --no-deref HEAD", [commit]).await?;
-        git.text("reset --quiet", NO_WORDS).await.map(drop)
+        git.reset().await
     }
 }
 

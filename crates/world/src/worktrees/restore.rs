@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use super::{as_raymond, entry_of};
 use crate::context::{GitPlace, blocking};
 use crate::git::{Git, GitCall, NO_WORDS, copy_index, is_object, left_out, succeeded};
-use crate::outcome::{InspectionOutcome, OperationError};
+use crate::outcome::OperationError;
 use crate::perform::WorkspaceExecutor;
 
 // Begins a worktree with the files of a snapshot, which are uncommitted in it where they were.
@@ -29,64 +29,50 @@ const SETTINGS: &str = "core.autocrlf=false core.safecrlf=false";
 
 impl WorkspaceExecutor {
     /// Checks that worktrees of these agents can begin with the run's snapshots of them.
-    pub async fn check_snapshots(&self, agents: &[&AgentId]) -> InspectionOutcome<()> {
-        let git = Git { shared: &self.0, stem: STEM };
-        let checked = async {
-            let with = |agent: &&&AgentId| self.working_dirs().snapshot(agent).is_some();
-            let agents: Vec<&&AgentId> = agents.iter().filter(with).collect();
-            if agents.is_empty() {
-                return Ok(());
-            }
-            let repository = GitRepository::of(git, self.working_dirs().root()).await?;
-            for agent in agents {
-                snapshot_of(git, &repository, agent).await?;
-            }
-            Ok(())
-        };
-        checked.await.into()
+    pub async fn check_snapshots(&self, agents: &[&AgentId]) -> Result<(), OperationError> {
+        let git = self.git(STEM);
+        let has_snapshot = |agent: &&&AgentId| self.working_dirs().snapshot(agent).is_some();
+        let agents: Vec<&&AgentId> = agents.iter().filter(has_snapshot).collect();
+        if agents.is_empty() {
+            return Ok(());
+        }
+        let repository = GitRepository::of(git, self.working_dirs().root()).await?;
+        for agent in agents {
+            snapshot_of(git, &repository, agent).await?;
+        }
+        Ok(())
     }
 
     /// Has the run's own ref keep the snapshot that the worktree of an agent begins with.
-    pub async fn keep_snapshot(&self, agent: &AgentId) -> InspectionOutcome<()> {
-        let git = Git { shared: &self.0, stem: STEM };
-        let kept = async {
-            match self.working_dirs().snapshot(agent).and_then(SnapshotOutcome::taken) {
-                Some(taken) => keep(git, self.working_dirs().root(), agent, &taken.commit).await,
-                None => Ok(()),
-            }
-        };
-        kept.await.into()
+    pub async fn keep_snapshot(&self, agent: &AgentId) -> Result<(), OperationError> {
+        let root = self.working_dirs().root();
+        match self.working_dirs().snapshot(agent).and_then(SnapshotOutcome::taken) {
+            Some(snapshot) => keep(self.git(STEM), root, agent, &snapshot.commit).await,
+            None => Ok(()),
+        }
     }
 
     /// Gives the commits of an agent that has ended a branch of this run: other agents know its branch by the run's id.
-    pub async fn keep_branch(&self, agent: &AgentId) -> InspectionOutcome<()> {
-        let git = Git { shared: &self.0, stem: STEM };
-        let kept = async {
-            let git = git.at(self.working_dirs().root());
-            let taken = self.working_dirs().snapshot(agent).and_then(SnapshotOutcome::taken);
-            let Some(taken) = taken else { return Ok(()) };
-            let name = format!("refs/heads/{}", branch(&self.0.place.marker.run, agent)?);
-            if git.commit(&name).await?.is_none() {
-                git.text("update-ref", [&name, &taken.head]).await?;
-            }
-            Ok(())
-        };
-        kept.await.into()
+    pub async fn keep_branch(&self, agent: &AgentId) -> Result<(), OperationError> {
+        let git = self.git(STEM).at(self.working_dirs().root());
+        let snapshot = self.working_dirs().snapshot(agent).and_then(SnapshotOutcome::taken);
+        let Some(snapshot) = snapshot else { return Ok(()) };
+        let name = format!("refs/heads/{}", branch(&self.0.place.marker.run, agent)?);
+        if git.commit(&name).await?.is_none() {
+            git.set_ref(&name, &snapshot.head).await?;
+        }
+        Ok(())
     }
 
     /// Removes the refs of all snapshots of the run. A directory that is in no repository has none.
-    pub async fn remove_snapshots(&self) -> InspectionOutcome<()> {
-        let git = Git { shared: &self.0, stem: STEM };
-        let removed = async {
-            let git = git.at(self.working_dirs().root());
-            let prefix = snapshot_refs(&self.0.place.marker.run);
-            let names = git.text("for-each-ref --format=%(refname)", [prefix]).await;
-            for name in names.unwrap_or_default().lines() {
-                git.text("update-ref -d", [name]).await?;
-            }
-            Ok(())
-        };
-        removed.await.into()
+    pub async fn remove_snapshots(&self) -> Result<(), OperationError> {
+        let git = self.git(STEM).at(self.working_dirs().root());
+        let prefix = snapshot_refs(&self.0.place.marker.run);
+        let names = git.text("for-each-ref --format=%(refname)", [prefix]).await;
+        for name in names.unwrap_or_default().lines() {
+            git.text("update-ref -d", [name]).await?;
+        }
+        Ok(())
     }
 }
 
@@ -96,14 +82,14 @@ pub(super) async fn snapshot_of(
     repository: &GitRepository,
     agent: &AgentId,
 ) -> Result<Option<SnapshotCommit>, OperationError> {
-    let taken = match git.shared.place.working_dirs.snapshot(agent) {
+    let snapshot = match git.shared.place.working_dirs.snapshot(agent) {
         None => return Ok(None),
         Some(SnapshotOutcome::Failed(why)) => {
             return Err(format!("no snapshot of the worktree of {agent} there: {why}").into());
         }
-        Some(SnapshotOutcome::Taken(taken)) => taken,
+        Some(SnapshotOutcome::Taken(snapshot)) => snapshot,
     };
-    for commit in [&taken.commit, &taken.head] {
+    for commit in [&snapshot.commit, &snapshot.head] {
         let found =
             if is_object(commit) { git.at(&repository.at).commit(commit).await? } else { None };
         if found.is_none() {
@@ -114,7 +100,7 @@ pub(super) async fn snapshot_of(
             .into());
         }
     }
-    Ok(Some(taken.clone()))
+    Ok(Some(snapshot.clone()))
 }
 
 /// Gives a new worktree, which is at the snapshot's commit, the snapshot's files. Its index stays that of the commit.
@@ -126,7 +112,7 @@ pub(super) async fn restore(
 ) -> Result<(), OperationError> {
     let set = git.at(tree).set(SETTINGS);
     set.text("read-tree -m -u HEAD", [commit]).await?;
-    set.text("reset --quiet", NO_WORDS).await?;
+    set.reset().await?;
     keep(git, tree, agent, commit).await
 }
 
@@ -137,7 +123,7 @@ async fn keep(
     commit: &str,
 ) -> Result<(), OperationError> {
     let name = snapshot_ref(&git.shared.place.marker.run, agent);
-    git.at(at).text("update-ref", [&name, commit]).await.map(drop)
+    git.at(at).set_ref(&name, commit).await
 }
 
 // The repository that a run works in, and the reasons why there may be none.
@@ -253,11 +239,11 @@ impl WorkspaceExecutor {
         &self,
         agent: &AgentId,
         turn: &TurnId,
-    ) -> InspectionOutcome<SnapshotCommit> {
+    ) -> Result<SnapshotCommit, OperationError> {
         let (stop, stopped) = watch::channel(false);
         let limited = self.until(stopped);
         let stem = format!("{}.snapshot", agent.file_name());
-        let git = Git { shared: &limited.0, stem: &stem };
+        let git = limited.git(&stem);
         let timer = async {
             tokio::time::sleep(SNAPSHOT_TIMEOUT).await;
             stop.send_replace(true);
@@ -271,9 +257,9 @@ impl WorkspaceExecutor {
         match taken {
             Err(OperationError::Interrupted) if !self.0.is_stopped() => {
                 let longest = SNAPSHOT_TIMEOUT.as_secs();
-                InspectionOutcome::Done(Err(format!("it took longer than {longest} seconds")))
+                Err(format!("it took longer than {longest} seconds").into())
             }
-            taken => taken.into(),
+            taken => taken,
         }
     }
 }
@@ -282,7 +268,7 @@ impl WorkspaceExecutor {
 fn is_newer(file: &Path, other: &Path) -> bool {
     let written = |path: &Path| path.metadata().and_then(|found| found.modified()).ok();
     match (written(file), written(other)) {
-        (Some(one), Some(other)) => one > other,
+        (Some(file), Some(other)) => file > other,
         (Some(_) | None, None) => true,
         (None, Some(_)) => false,
     }
@@ -321,18 +307,15 @@ impl Snapshotter<'_> {
         let git = self.git(&known);
         let name = snapshot_ref(&self.git.shared.place.marker.run, self.agent);
         // Most turns change nothing, so the tree of the index as it is is asked for together with the changes.
-        let (heads, changed, unchanged_tree) = tokio::join!(
-            heads(&git, &name),
-            self.changed(&known, &git),
-            git.text("write-tree", NO_WORDS),
-        );
+        let (heads, changed, unchanged_tree) =
+            tokio::join!(heads(&git, &name), self.changed(&known, &git), git.write_tree(),);
         let ((head, last), sorted) = (heads?, changed?);
         let left_out = sorted.changed.named();
         let tree = if sorted.included.is_empty() {
             unchanged_tree?
         } else {
             add(&git, &sorted).await?;
-            git.text("write-tree", NO_WORDS).await?
+            git.write_tree().await?
         };
         if let Some(last) = last.as_ref().filter(|last| last.tree == tree && last.head == head) {
             return Ok(SnapshotCommit { commit: last.commit.clone(), head, left_out });
@@ -368,13 +351,13 @@ impl Snapshotter<'_> {
     /// Begins the index with that of the worktree, again if that has changed since: the agent may have added a file
     /// that git ignores. A git that was killed may still hold it, or have left its lock.
     async fn prepare_index(&self, known: &KnownWorktree) -> Result<(), OperationError> {
-        let (index, own) = (known.directory.join("index"), known.index.clone());
+        let (index, copy) = (known.directory.join("index"), known.index.clone());
         if known.lock.exists() {
             orphans::sweep(&self.git.shared.place.marker, |name| name == self.git.stem).await;
-        } else if !is_newer(&index, &own) {
+        } else if !is_newer(&index, &copy) {
             return Ok(());
         }
-        let copied = blocking(self.git.shared, move |_| copy_index(Some(&index), &own)).await?;
+        let copied = blocking(self.git.shared, move |_| copy_index(Some(&index), &copy)).await?;
         Ok(copied.map_err(|error| format!("cannot copy its index: {error}"))?)
     }
 

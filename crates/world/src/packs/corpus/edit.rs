@@ -299,7 +299,7 @@ index: {built: false}
     }
 
     #[test]
-    fn text_written_anew_keeps_order_of_its_keys() {
+    fn rewritten_text_keeps_order_of_its_keys() {
         let text = "z: &base {x: 1, b: 2}\na: *base\nm: 3\n";
         let text = edited(text, set("z.new", json!(4)));
         let at = |key: &str| text.find(key).unwrap_or_else(|| panic!("{key}: {text}"));

@@ -72,7 +72,7 @@ pub fn resume(
             // Pinned files were replaced on purpose, so an agent continues with them even if it began with an older
             // text.
             graphs.migrate = true;
-            if store.mend_copy(&pins)? {
+            if store.repair_copy(&pins)? {
                 warnings.push(format!(
                     "{}: the copy of the workflow was damaged; raymond restored it",
                     store.dir().workflow().display()

@@ -139,7 +139,7 @@ impl EngineError {
     }
 
     /// Returns whether the engine refused for a reason that a person can fix while the caller waits.
-    pub fn is_mendable(&self) -> bool {
+    pub fn is_fixable(&self) -> bool {
         matches!(self, Self::Refused { .. } | Self::Damaged { .. })
     }
 }

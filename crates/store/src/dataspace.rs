@@ -188,9 +188,9 @@ impl Dataspace {
     /// [`Error::Io`], also if the kept files are damaged.
     pub fn file_of(&self, defined: &DefinedProgram) -> Result<PathBuf, Error> {
         let Some(pins) = &defined.pins else { return Ok(defined.file.clone()) };
-        let own = defined.file.parent().unwrap_or(Path::new("."));
+        let folder = defined.file.parent().unwrap_or(Path::new("."));
         let apart = self.path.parent().unwrap_or(&self.path);
-        if WorkflowCapture::of(own, apart).is_ok_and(|own| own.pins() == *pins) {
+        if WorkflowCapture::of(folder, apart).is_ok_and(|folder| folder.pins() == *pins) {
             return Ok(defined.file.clone());
         }
         let (contents, copy) = self.kept_files(&defined.name)?;
@@ -307,7 +307,7 @@ impl DataspaceWatcher {
         if self
             .seen
             .as_ref()
-            .is_some_and(|(version, own)| (version, own) == (&journal.version, selection))
+            .is_some_and(|(version, selected)| (version, selected) == (&journal.version, selection))
         {
             return Ok(FactChanges::default());
         }

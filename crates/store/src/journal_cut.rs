@@ -210,7 +210,7 @@ fn seen_facts(records: &[Record]) -> Vec<Fact> {
 fn with_facts(mut cut: JournalCut, later: Vec<Fact>) -> CutSearch {
     let mut held: Vec<Fact> = Vec::new();
     for fact in later.into_iter().filter(|fact| fact.at <= cut.at) {
-        let is_same = |own: &Fact| own.label == fact.label && own.key == fact.key;
+        let is_same = |known: &Fact| known.label == fact.label && known.key == fact.key;
         if cut.run.facts.get(&fact.label, Some(&fact.key)).is_none() && !held.iter().any(is_same) {
             held.push(fact);
         }

@@ -50,11 +50,11 @@ pub fn size(root: &RunsRoot, id: &RunId) -> Result<u64, Error> {
 pub fn remove(root: &RunsRoot, id: &RunId, state: Option<&UserState>) -> Result<u64, Error> {
     let failed = |error: Errno| Error::io("remove", root.run(id).path())(error.into());
     let runs = open(CWD, root.runs()).map_err(failed)?;
-    let (own, renamed) = (name(id.as_str()), name(&format!("{PREFIX}{id}")));
-    RemovalWalk::of(&runs, false).and_then(|walk| walk.all(&own)).map_err(failed)?;
+    let (current, renamed) = (name(id.as_str()), name(&format!("{PREFIX}{id}")));
+    RemovalWalk::of(&runs, false).and_then(|walk| walk.all(&current)).map_err(failed)?;
     let removal = RemovalWalk::of(&runs, true).map_err(failed)?;
     removal.all(&renamed).map_err(failed)?;
-    renameat(&runs, own, &runs, &renamed).map_err(failed)?;
+    renameat(&runs, current, &runs, &renamed).map_err(failed)?;
     files::sync_dir(&root.runs())?;
     // The renamed directory tells of the seal until that is removed.
     state.map_or(Ok(()), |state| user_state::remove(state, root, id))?;

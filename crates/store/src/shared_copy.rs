@@ -192,7 +192,7 @@ pub fn is_faithful(
 /// Returns whether two lines hold the same record, apart from proofs and checksums.
 fn is_record_of(line: &str, shared: &str) -> bool {
     match (record::decode(line), record::decode(shared)) {
-        (Ok(own), Ok(shared)) => own == shared,
+        (Ok(copied), Ok(shared)) => copied == shared,
         _ => false,
     }
 }
@@ -203,8 +203,8 @@ fn proven(lines: &[LogLine], journal: &Path, key: &ProofKey) -> Result<String, E
     for line in lines {
         let checked = checked(line, journal)?;
         let record = record::decode(checked).map_err(|flaw| flaw.in_journal(journal, line.seq))?;
-        let own = record::encode_before(&record, record::has_more(checked), Some(key));
-        text.push_str(&own.map_err(|why| damaged(journal, line.seq, why))?);
+        let proven = record::encode_before(&record, record::has_more(checked), Some(key));
+        text.push_str(&proven.map_err(|why| damaged(journal, line.seq, why))?);
         text.push('\n');
     }
     Ok(text)

@@ -80,11 +80,11 @@ impl WorkflowDir {
     /// Returns this directory, shown to people by the path they gave.
     pub fn shown_as(self, path: &Path) -> Self {
         let shown = if path == Path::new(".") { PathBuf::new() } else { path.to_owned() };
-        let top = self.top.map(|(top, told)| {
+        let top = self.top.map(|(top, shown_top)| {
             let steps = self.root.strip_prefix(&top).map_or(0, |below| below.components().count());
             let is_told = self.root.strip_prefix(&top).is_ok_and(|below| shown.ends_with(below));
             let above = shown.ancestors().nth(steps).filter(|_| is_told);
-            (top, above.map_or(told, Path::to_owned))
+            (top, above.map_or(shown_top, Path::to_owned))
         });
         Self { top, shown, ..self }
     }
@@ -134,7 +134,7 @@ impl WorkflowDir {
 
     /// Returns the folder that it is a copy of; the directory itself if it is not a copy.
     pub fn live_root(&self) -> PathBuf {
-        self.pinned.as_ref().map_or_else(|| self.root.clone(), |own| own.live_of(&self.root))
+        self.pinned.as_ref().map_or_else(|| self.root.clone(), |pinned| pinned.live_of(&self.root))
     }
 
     /// Returns the root of the plugin that it is part of.

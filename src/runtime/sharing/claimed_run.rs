@@ -232,7 +232,7 @@ impl LeaseKeeper {
             while ended.recv_timeout(RENEWAL_INTERVAL) == Err(RecvTimeoutError::Timeout) {
                 match held.engine.renew_lease(&held.lease, LEASE_TIME) {
                     Ok(()) => {}
-                    Err(error) if error.is_passing() || error.is_mendable() => {
+                    Err(error) if error.is_passing() || error.is_fixable() => {
                         tracing::debug!("the lease is not renewed yet: {error}");
                     }
                     Err(error) => return tracing::debug!("the lease is kept no more: {error}"),
@@ -282,7 +282,7 @@ pub(in crate::runtime) fn until_mended<T>(
     let mut is_told = false;
     loop {
         match until_reached(&has_ended, &mut call) {
-            Err(error) if error.is_mendable() && !has_ended() => {
+            Err(error) if error.is_fixable() && !has_ended() => {
                 if !std::mem::replace(&mut is_told, true) {
                     tracing::warn!("{error}; retrying until this is fixed");
                 }
@@ -426,7 +426,7 @@ impl ToldError {
                 return was_told.then(|| mended.to_owned());
             }
             // The writer of the log says that the engine cannot be reached, and that another raymond has the run.
-            Err(Error::Engine(error)) if !error.is_mendable() => return None,
+            Err(Error::Engine(error)) if !error.is_fixable() => return None,
             Err(error) => error.to_string(),
         };
         self.failures = self.failures.saturating_add(1);

@@ -401,7 +401,7 @@ impl HostPlaces {
         let id = &run.workflow_id;
         let pins = pinned::load(&store.dir().pins())?;
         let pins = pins.ok_or_else(|| Error::NoCopy { path: store.dir().workflow() })?;
-        store.mend_copy(&pins)?;
+        store.repair_copy(&pins)?;
         let scope = pinned_scope(&run, &settings, store.dir(), (pins, None))?;
         let (steps, proofs) = (store.dir().steps(), store.step_proofs(false));
         let proven = (&self.state, proofs.clone());

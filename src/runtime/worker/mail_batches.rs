@@ -343,7 +343,7 @@ impl WorkerSide {
                     );
                 }
             }
-            Err(error) if error.is_mendable() => {
+            Err(error) if error.is_fixable() => {
                 let why = error.to_string();
                 if self.refused.replace(Some(why.clone())).as_ref() != Some(&why) {
                     tracing::warn!("{why}; running turns continue, and this host retries");

@@ -227,5 +227,5 @@ fn what_no_column_takes_is_said_to_be_unstorable() {
     let mut sent = request(&lease, &claim, "a");
     sent.body = "a\0b".to_owned();
     let error = engine.send(&lease, &[sent]).expect_err("a zero byte");
-    assert!(matches!(error, EngineError::Unstorable { .. }) && !error.is_mendable(), "{error}");
+    assert!(matches!(error, EngineError::Unstorable { .. }) && !error.is_fixable(), "{error}");
 }

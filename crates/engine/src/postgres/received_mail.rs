@@ -97,32 +97,33 @@ impl ReceivedMail {
         is_first: bool,
     ) -> WantedRequests {
         let mut all = lock(&self.requests);
-        let own = all.entry(claim.host.as_str().to_owned()).or_default();
-        if is_first || own.epoch != claim.epoch.0 {
+        let known = all.entry(claim.host.as_str().to_owned()).or_default();
+        if is_first || known.epoch != claim.epoch.0 {
             let epoch = claim.epoch.0;
-            *own = ReceivedRequests { epoch, wants_begun: is_first, ..ReceivedRequests::default() };
+            *known =
+                ReceivedRequests { epoch, wants_begun: is_first, ..ReceivedRequests::default() };
         }
-        let numbers = keys.iter().filter_map(|key| own.handed_out.remove(key));
-        own.received.extend(numbers);
+        let numbers = keys.iter().filter_map(|key| known.handed_out.remove(key));
+        known.received.extend(numbers);
         WantedRequests {
-            but_for: own.received.iter().copied().collect(),
-            with_begun: own.wants_begun,
+            but_for: known.received.iter().copied().collect(),
+            with_begun: known.wants_begun,
         }
     }
 
     /// Notes that requests cannot be handed out to a host, so that they are not looked at again.
     pub(super) fn skip(&self, claim: &HostClaim, numbers: &[i64]) {
-        if let Some(own) = lock(&self.requests).get_mut(claim.host.as_str()) {
-            own.received.extend(numbers);
+        if let Some(known) = lock(&self.requests).get_mut(claim.host.as_str()) {
+            known.received.extend(numbers);
         }
     }
 
     /// Notes that requests are handed out to a host. They are the last ones that there are, or others may follow.
     pub(super) fn hand_out(&self, claim: &HostClaim, requests: Vec<(String, i64)>, is_last: bool) {
         let mut all = lock(&self.requests);
-        if let Some(own) = all.get_mut(claim.host.as_str()) {
-            own.handed_out.extend(requests);
-            own.wants_begun &= !is_last;
+        if let Some(known) = all.get_mut(claim.host.as_str()) {
+            known.handed_out.extend(requests);
+            known.wants_begun &= !is_last;
         }
     }
 
@@ -130,29 +131,29 @@ impl ReceivedMail {
     /// are wanted, they would be handed out again.
     pub(super) fn has_many(&self, claim: &HostClaim) -> bool {
         let all = lock(&self.requests);
-        let own = all.get(claim.host.as_str());
-        own.is_some_and(|own| own.received.len() >= MANY && !own.wants_begun)
+        let known = all.get(claim.host.as_str());
+        known.is_some_and(|known| known.received.len() >= MANY && !known.wants_begun)
     }
 
     /// Keeps of the received requests of a host only those that are not begun yet.
     pub(super) fn keep(&self, claim: &HostClaim, not_begun: &HashSet<i64>) {
-        if let Some(own) = lock(&self.requests).get_mut(claim.host.as_str()) {
-            own.received.retain(|number| not_begun.contains(number));
+        if let Some(known) = lock(&self.requests).get_mut(claim.host.as_str()) {
+            known.received.retain(|number| not_begun.contains(number));
         }
     }
 
     /// Notes that a run has received replies, and returns which ones it wants next.
     pub(super) fn replies(&self, lease: &RunLease, keys: &[String], now: Instant) -> WantedReplies {
         let mut all = lock(&self.replies);
-        let own = all.entry(lease.run.clone()).or_default();
-        if own.epoch != lease.epoch {
-            *own = ReceivedReplies { epoch: lease.epoch, ..ReceivedReplies::default() };
+        let known = all.entry(lease.run.clone()).or_default();
+        if known.epoch != lease.epoch {
+            *known = ReceivedReplies { epoch: lease.epoch, ..ReceivedReplies::default() };
         }
         // A reply that was forgotten in the meantime is not noted again.
-        let received = keys.iter().filter_map(|key| own.handed_out.remove_entry(key));
-        own.received.extend(received);
-        let mut wanted = own.wanted(now);
-        let unknown = keys.iter().filter(|key| !own.received.contains_key(*key));
+        let received = keys.iter().filter_map(|key| known.handed_out.remove_entry(key));
+        known.received.extend(received);
+        let mut wanted = known.wanted(now);
+        let unknown = keys.iter().filter(|key| !known.received.contains_key(*key));
         wanted.but_for.extend(unknown.cloned());
         wanted
     }
@@ -164,18 +165,18 @@ impl ReceivedMail {
         replies: Vec<(String, i64)>,
         first_open: i64,
     ) {
-        if let Some(own) = lock(&self.replies).get_mut(&lease.run) {
-            own.handed_out.extend(replies);
-            own.first_open = first_open;
+        if let Some(known) = lock(&self.replies).get_mut(&lease.run) {
+            known.handed_out.extend(replies);
+            known.first_open = first_open;
         }
     }
 
     /// Notes that requests are forgotten with their replies.
     pub(super) fn forget(&self, lease: &RunLease, keys: &[String]) {
-        if let Some(own) = lock(&self.replies).get_mut(&lease.run) {
+        if let Some(known) = lock(&self.replies).get_mut(&lease.run) {
             for key in keys {
-                own.received.remove(key);
-                own.handed_out.remove(key);
+                known.received.remove(key);
+                known.handed_out.remove(key);
             }
         }
     }
@@ -393,15 +394,15 @@ mod tests {
 
     #[test]
     fn replies_are_asked_for_from_the_first_open_transaction() {
-        let (mail, own, now) = (ReceivedMail::default(), lease(1), Instant::now());
-        let wanted = |keys: &[String]| mail.replies(&own, keys, now);
+        let (mail, held, now) = (ReceivedMail::default(), lease(1), Instant::now());
+        let wanted = |keys: &[String]| mail.replies(&held, keys, now);
         assert_eq!(wanted(&[]), ALL);
-        mail.hand_out_replies(&own, vec![(key("a"), 4), (key("b"), 8)], 6);
+        mail.hand_out_replies(&held, vec![(key("a"), 4), (key("b"), 8)], 6);
         // Only one was received: the other one is handed out again, also if it is older.
         assert_eq!(wanted(&[key("b")]), WantedReplies { from: 4, but_for: vec![key("b")] });
-        mail.hand_out_replies(&own, vec![(key("a"), 4)], 7);
+        mail.hand_out_replies(&held, vec![(key("a"), 4)], 7);
         assert_eq!(wanted(&[key("a")]), WantedReplies { from: 7, but_for: vec![key("b")] });
-        mail.hand_out_replies(&own, Vec::new(), 9);
+        mail.hand_out_replies(&held, Vec::new(), 9);
         assert_eq!(wanted(&[]), WantedReplies { from: 9, but_for: Vec::new() });
         let other = mail.replies(&lease(2), &[], now);
         assert_eq!(other, ALL, "another supervisor has received none");
@@ -409,12 +410,12 @@ mod tests {
 
     #[test]
     fn all_replies_are_asked_for_now_and_then() {
-        let (mail, own, now) = (ReceivedMail::default(), lease(1), Instant::now());
-        mail.replies(&own, &[], now);
-        mail.hand_out_replies(&own, vec![(key("a"), 70)], 90);
-        assert_eq!(mail.replies(&own, &[key("a")], now).from, 90);
-        let wanted = mail.replies(&own, &[], now + LOOK_AT_ALL);
+        let (mail, held, now) = (ReceivedMail::default(), lease(1), Instant::now());
+        mail.replies(&held, &[], now);
+        mail.hand_out_replies(&held, vec![(key("a"), 70)], 90);
+        assert_eq!(mail.replies(&held, &[key("a")], now).from, 90);
+        let wanted = mail.replies(&held, &[], now + LOOK_AT_ALL);
         assert_eq!(wanted, WantedReplies { from: 0, but_for: vec![key("a")] });
-        assert_eq!(mail.replies(&own, &[], now + LOOK_AT_ALL).from, 90);
+        assert_eq!(mail.replies(&held, &[], now + LOOK_AT_ALL).from, 90);
     }
 }

@@ -53,7 +53,7 @@ impl HostRegistry for RestateEngine {
             })?;
             hosts.extend(self.registered(host)?);
         }
-        hosts.sort_unstable_by(|one: &RegisteredHost, other| one.host.cmp(&other.host));
+        hosts.sort_unstable_by(|a: &RegisteredHost, b| a.host.cmp(&b.host));
         Ok(hosts)
     }
 

@@ -97,7 +97,7 @@ impl SharedLog for RestateEngine {
                 IndexedRun::Held => runs.extend(self.summary(run)?),
             }
         }
-        runs.sort_unstable_by(|one, other| one.run.cmp(&other.run));
+        runs.sort_unstable_by(|a, b| a.run.cmp(&b.run));
         Ok(runs)
     }
 }

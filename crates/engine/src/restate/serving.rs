@@ -117,7 +117,7 @@ impl ObjectServer {
         }
         match self.admin.current()? {
             None => self.admin.register(&self.url)?,
-            Some(own) if own.is_at(&self.url) => self.admin.move_to(&own, &self.url)?,
+            Some(current) if current.is_at(&self.url) => self.admin.move_to(&current, &self.url)?,
             Some(other) => match self.answers() {
                 Ok(()) => tracing::info!("another worker serves raymond's objects"),
                 Err(error @ EngineError::Version { .. }) => return Err(error),
@@ -144,7 +144,7 @@ impl ObjectServer {
         let moved = self.admin.current().and_then(|current| match current {
             None => self.admin.register(&self.url).map(|()| true),
             // This one is registered, so the reason is with the server.
-            Some(own) if own.is_at(&self.url) => Ok(false),
+            Some(current) if current.is_at(&self.url) => Ok(false),
             Some(other) => self.admin.move_to(&other, &self.url).map(|()| true),
         });
         match moved {

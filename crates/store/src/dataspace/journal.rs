@@ -89,8 +89,8 @@ impl FactJournal {
             return Ok(());
         };
         let id = |found: &std::fs::Metadata| (found.dev(), found.ino());
-        let own = self.file.as_ref().map(File::metadata).transpose().map_err(failed())?;
-        if own.is_none_or(|own| id(&own) != id(&there) || own.len() < self.end) {
+        let opened = self.file.as_ref().map(File::metadata).transpose().map_err(failed())?;
+        if opened.is_none_or(|opened| id(&opened) != id(&there) || opened.len() < self.end) {
             let file = plain_file::open(path).map_err(Error::io("open", path))?;
             self.replace(FactState::default(), Vec::new());
             self.file = Some(file);
@@ -108,13 +108,13 @@ impl FactJournal {
             }
             let Some(whole) = whole else { break };
             self.end += line.len() as u64;
-            self.add(whole, (key, path));
+            self.add(whole, key, path);
         }
         self.version += 1;
         Ok(())
     }
 
-    fn add(&mut self, line: &[u8], (key, path): (Option<&ProofKey>, &Path)) {
+    fn add(&mut self, line: &[u8], key: Option<&ProofKey>, path: &Path) {
         self.lines += 1;
         let framed = record::framed(line).map_err(|flaw| flaw.to_string());
         let change = framed.and_then(|(seq, text)| {
@@ -165,7 +165,8 @@ impl FactJournal {
 /// Returns the text of changes, each a line with the number of its change.
 pub(super) fn text<'change>(
     changes: impl IntoIterator<Item = (u64, &'change NamedChange)>,
-    (key, path): (Option<&ProofKey>, &Path),
+    key: Option<&ProofKey>,
+    path: &Path,
 ) -> Result<String, Error> {
     let mut text = String::new();
     for (seq, change) in changes {
@@ -279,7 +280,7 @@ impl Dataspace {
         let path = self.path_of_journal();
         let changes: Vec<NamedChange> = state.changes().collect();
         let changes = changes.iter().map(|change| (state.last, change));
-        let mut text = text(changes, (self.key.as_ref(), &path))?;
+        let mut text = text(changes, self.key.as_ref(), &path)?;
         for line in kept.iter().filter_map(|line| line.text.as_ref()) {
             text.extend([line, "\n"]);
         }
@@ -324,7 +325,7 @@ impl FactWriter<'_> {
         durable: bool,
     ) -> Result<(), Error> {
         let path = self.space.path_of_journal();
-        let text = text(changes.iter().copied(), (self.space.key.as_ref(), &path))?;
+        let text = text(changes.iter().copied(), self.space.key.as_ref(), &path)?;
         let mut file = open_end(&path)?;
         let written = file.write_all(text.as_bytes()).and_then(|()| {
             if !durable {
@@ -510,12 +511,13 @@ impl FactState {
         &self,
         step: Option<&DataspaceStep>,
         operation: FactOperation,
-        (label, key): (&str, &str),
+        label: &str,
+        key: &str,
     ) -> Option<&IdempotencyKey> {
         let step = step?;
         let mark = self.agents.get(&step.agent_name())?.mark.as_ref()?;
-        let own = (step.step, operation, label, key);
-        ((mark.step, mark.operation, &*mark.label, &*mark.key) == own).then_some(mark)
+        let wanted = (step.step, operation, label, key);
+        ((mark.step, mark.operation, &*mark.label, &*mark.key) == wanted).then_some(mark)
     }
 
     /// Returns the fact that a step has taken.

@@ -224,8 +224,8 @@ impl Dataspace {
             }
             for path in entries(&label)? {
                 let is_in_place = |fact: &QueuedFact| {
-                    let own = fact::of_label(&fact.label).ok().zip(fact::of_key(&fact.key).ok());
-                    own.is_some_and(|(label, key)| {
+                    let names = fact::of_label(&fact.label).ok().zip(fact::of_key(&fact.key).ok());
+                    names.is_some_and(|(label, key)| {
                         path.ends_with(Path::new(&label).join(format!("{key}.json")))
                     })
                 };

@@ -113,7 +113,7 @@ impl Place {
     }
 
     /// Returns the dataspace as another process finds it.
-    fn anew(self) -> Self {
+    fn reopened(self) -> Self {
         let Self { dir, space } = self;
         Self { dir, space: Dataspace { journal: std::sync::Arc::default(), ..space } }
     }
@@ -265,7 +265,7 @@ fn damaged_line_is_warned_of_until_its_fact_is_changed() {
     lines[2] = lines[2].replace("\"l\"", "\"x\"").replacen("\"x\"", "\"l\"", 1);
     lines[4] = "{".to_owned();
     place.write_lines(&lines);
-    let place = place.anew();
+    let place = place.reopened();
     let listing = place.space.facts().expect("listed");
     assert_eq!(listing.facts.len(), 1);
     let warned = listing.warnings.join("\n");
@@ -292,6 +292,6 @@ fn sequence_numbers_continue_in_a_new_journal_without_facts() {
     place.space.room = 0;
     assert!(place.retract("a", "k", None) && place.retract("a", "l", None));
     assert_eq!(place.assert("a", "m", "1", None).fact.map(|fact| fact.seq), Some(5));
-    let place = place.anew();
+    let place = place.reopened();
     assert_eq!(place.assert("a", "n", "1", None).fact.map(|fact| fact.seq), Some(6));
 }

@@ -83,7 +83,7 @@ impl<T> FactDecision<T> {
         Self { outcome, change: None }
     }
 
-    fn change((label, key): (&str, &str), change: LoggedChange, outcome: T) -> Self {
+    fn change(label: &str, key: &str, change: LoggedChange, outcome: T) -> Self {
         Self { outcome, change: Some(NamedChange::new(label, key, change)) }
     }
 }
@@ -126,11 +126,11 @@ impl Dataspace {
         step: Option<&DataspaceStep>,
     ) -> Result<AssertionOutcome, Error> {
         what.check()?;
-        let name = (what.label, what.key);
+        let FactStatement { label, key, .. } = what;
         self.carry_out(|state| {
-            let held = state.held(what.label, what.key);
+            let held = state.held(label, key);
             let now = held.map(QueuedFact::fact);
-            let is_made = state.marked(step, FactOperation::Assert, name).is_some();
+            let is_made = state.marked(step, FactOperation::Assert, label, key).is_some();
             if is_made || held.is_some_and(|held| held.value == what.value) {
                 let outcome =
                     AssertionOutcome { fact: now, is_new: false, replaced: None, dropped: 0 };
@@ -141,7 +141,7 @@ impl Dataspace {
             let outcome =
                 AssertionOutcome { fact: Some(fact.fact()), is_new: true, replaced: now, dropped };
             let change = LoggedChange::Asserted { fact, step: step.cloned() };
-            Ok(FactDecision::change(name, change, outcome))
+            Ok(FactDecision::change(label, key, change, outcome))
         })
     }
 
@@ -162,7 +162,7 @@ impl Dataspace {
             };
             let outcome = AppendOutcome { fact: fact.fact(), before: fact.later.len() };
             let change = LoggedChange::Asserted { fact, step: None };
-            Ok(FactDecision::change((what.label, what.key), change, outcome))
+            Ok(FactDecision::change(what.label, what.key, change, outcome))
         })
     }
 
@@ -186,13 +186,13 @@ impl Dataspace {
             let held = state.held(label, key).map(|held| held.seq);
             let held = held.or(is_damaged.then_some(0));
             // An earlier raymond may have marked a step without having removed the fact.
-            let mark = state.marked(step, FactOperation::Retract, (label, key));
+            let mark = state.marked(step, FactOperation::Retract, label, key);
             let is_made = mark.is_some_and(|mark| held != Some(mark.seq));
             let Some(seq) = held.filter(|_| !is_made) else {
                 return Ok(FactDecision::unchanged(is_made));
             };
             let change = LoggedChange::Retracted { seq, step: step.cloned() };
-            Ok(FactDecision::change((label, key), change, true))
+            Ok(FactDecision::change(label, key, change, true))
         })
     }
 
@@ -221,7 +221,7 @@ impl Dataspace {
             };
             let next = held.without_first();
             let change = LoggedChange::Claimed { fact: held.clone(), step: step.clone(), next };
-            Ok(FactDecision::change((label, key), change, Some(held.fact())))
+            Ok(FactDecision::change(label, key, change, Some(held.fact())))
         })
     }
 
@@ -244,7 +244,7 @@ impl Dataspace {
         }
         let decide = |_: &FactState| {
             let change = LoggedChange::RunEnded { run: run.clone() };
-            Ok(FactDecision::change(("", ""), change, ()))
+            Ok(FactDecision::change("", "", change, ()))
         };
         if self.shared.is_some() {
             return self.carry_out(decide);

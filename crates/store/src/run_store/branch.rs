@@ -137,11 +137,11 @@ fn share_cassette(draft: &RunDir, source: &RunDir) -> Result<(), Error> {
 
 /// Gives the files of turns that had ended at the cut another name here.
 fn share_steps(draft: &RunDir, source: &RunDir, run: &Run) -> Result<(), Error> {
-    let due: HashMap<String, TurnId> =
+    let next_turns: HashMap<String, TurnId> =
         run.agents.values().map(|agent| (agent.id.file_name(), agent.turn_id())).collect();
     let ended: HashSet<String> = run.finished.iter().map(|ended| ended.id.file_name()).collect();
-    let is_before = |(agent, step, turn): (&str, u64, u32)| match due.get(agent) {
-        Some(due) => (step, turn) < (due.step, due.turn),
+    let is_before = |(agent, step, turn): (&str, u64, u32)| match next_turns.get(agent) {
+        Some(next) => (step, turn) < (next.step, next.turn),
         None => ended.contains(agent),
     };
     for entry in files::entries(&source.steps())? {
@@ -211,7 +211,7 @@ impl LockedRun {
     ///
     /// # Errors
     /// [`Error::Io`].
-    pub fn mend_copy(&self, pins: &WorkflowPins) -> Result<bool, Error> {
+    pub fn repair_copy(&self, pins: &WorkflowPins) -> Result<bool, Error> {
         let copy = self.dir.workflow();
         if pinned::is_copy_whole(&copy, pins) {
             return Ok(false);
@@ -327,7 +327,7 @@ mod copy_tests {
         let parts = NewRun { workflow: Some(&workflow), ..NewRun::default() };
         let (store, _) = LockedRun::create(&root, &first, parts).expect("created");
         let (pins, copy) = (workflow.pins(), store.dir().workflow());
-        assert!(!store.mend_copy(&pins).expect("whole"));
+        assert!(!store.repair_copy(&pins).expect("whole"));
         let damage: [&dyn Fn(); 4] = [
             &|| std::fs::remove_file(copy.join("A.md")).expect("removed"),
             &|| std::fs::remove_dir_all(copy.join("sub")).expect("removed"),
@@ -339,18 +339,18 @@ mod copy_tests {
         ];
         for damage in damage {
             damage();
-            assert!(store.mend_copy(&pins).expect("mended"));
+            assert!(store.repair_copy(&pins).expect("mended"));
             let again = WorkflowCapture::of(&copy, Path::new("/nowhere")).expect("read");
             assert_eq!(again.pins(), pins);
         }
         std::fs::rename(&copy, copy.with_file_name("workflow.old")).expect("renamed");
-        assert!(store.mend_copy(&pins).expect("a copy that was being replaced is mended"));
+        assert!(store.repair_copy(&pins).expect("a copy that was being replaced is mended"));
         assert!(!copy.with_file_name("workflow.old").exists());
         std::fs::remove_file(copy.join("bin/big")).expect("removed");
-        assert!(!store.mend_copy(&pins).expect("large files are known only from the copy"));
+        assert!(!store.repair_copy(&pins).expect("large files are known only from the copy"));
         std::fs::write(store.dir().contents(), "oneXXX").expect("written");
         std::fs::remove_dir_all(&copy).expect("removed");
-        assert!(!store.mend_copy(&pins).expect("the contents were changed too"));
+        assert!(!store.repair_copy(&pins).expect("the contents were changed too"));
         assert!(!copy.exists(), "nothing unproven is made");
     }
 }

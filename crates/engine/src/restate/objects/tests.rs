@@ -204,7 +204,7 @@ fn waiters_of_a_run_wait_behind_what_they_have_seen() {
     run.append(1, 2, &["b"]);
     run.call(&watch("late", RunTopic::Lines, behind));
     let woken: Vec<_> =
-        run.effects.iter().filter(|one| matches!(one, ObjectEffect::Wake(..))).collect();
+        run.effects.iter().filter(|effect| matches!(effect, ObjectEffect::Wake(..))).collect();
     assert_eq!(woken.len(), 2, "{woken:?}");
     assert!(!format!("{woken:?}").contains("mail"), "{woken:?}");
     assert!(to_wait(&mut run, RunTopic::Lines, 1).is_err());
@@ -234,6 +234,6 @@ fn change_of_facts_needs_the_newest_lease() {
     let deed = || LeasedDeed::ChangeFact { change: change() };
     assert_eq!(run.deed(1, deed()), RunAnswer::Done);
     assert_eq!(run.deed(2, deed()), RunAnswer::TakenOver);
-    let own = run.call(&RunCall::AppendFact { change: change() });
-    assert!(matches!(own, RunAnswer::Unfit { .. }), "a run is no log of facts");
+    let refused = run.call(&RunCall::AppendFact { change: change() });
+    assert!(matches!(refused, RunAnswer::Unfit { .. }), "a run is no log of facts");
 }

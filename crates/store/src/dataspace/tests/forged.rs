@@ -53,7 +53,7 @@ fn forged_line_is_not_believed() {
         let is_replayed = lines.last() == Some(&line);
         lines.push(line.clone());
         place.write_lines(&lines);
-        let place = place.anew();
+        let place = place.reopened();
         let listing = place.space.facts().expect("listed");
         assert_eq!(
             (listing.facts.len(), listing.warnings.len()),
@@ -102,7 +102,7 @@ fn facts_of_another_user_are_kept_in_a_new_journal() {
     assert!(place.assert("a", "l", "theirs", None).is_new);
     assert!(place.assert("a", "m", "theirs", None).is_new);
     place.space = own;
-    let place = place.anew();
+    let place = place.reopened();
     let values = place.space.facts().expect("listed").facts;
     assert_eq!(values.iter().map(|fact| &*fact.label).collect::<Vec<_>>(), ["a", "b"]);
 }

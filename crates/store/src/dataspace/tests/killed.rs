@@ -109,7 +109,7 @@ fn step_repeated_after_kill_in_migration_gives_same_result() {
 fn step_repeated_after_kill_at_any_point_gives_same_result() {
     for (deed, left) in DEEDS.into_iter().zip(LEFT) {
         let whole = Place::with(&[("a", "k", "1")]);
-        let said = carry_out(&whole.space, deed);
+        let outcome = carry_out(&whole.space, deed);
         assert_eq!(whole.holds(), left, "{deed}");
         let points = points(deed);
         for point in ["dataspace.written", "dataspace.noted", "dataspace.applied"] {
@@ -118,7 +118,7 @@ fn step_repeated_after_kill_at_any_point_gives_same_result() {
         for (point, time) in points {
             let place = Place::with(&[("a", "k", "1")]);
             assert!(dies_at(&place, deed, point, time));
-            assert_eq!(carry_out(&place.space, deed), said, "{deed}, {point}, {time}");
+            assert_eq!(carry_out(&place.space, deed), outcome, "{deed}, {point}, {time}");
             assert_eq!(place.holds(), left, "{deed}, {point}, {time}");
         }
     }

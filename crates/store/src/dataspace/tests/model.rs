@@ -54,14 +54,14 @@ fn carry_out(place: &Place, model: &mut Model, deed: &Deed, number: u64) {
             let own = is_step.then_some(&own);
             let value = value.to_string();
             let before = model.get(&(label.clone(), key.clone())).cloned();
-            let said = place.assert(&label, &key, &value, own);
-            let fact = said.fact.expect("it holds");
-            assert_eq!(said.is_new, before.as_ref().is_none_or(|fact| fact.value != value));
-            if !said.is_new {
+            let outcome = place.assert(&label, &key, &value, own);
+            let fact = outcome.fact.expect("it holds");
+            assert_eq!(outcome.is_new, before.as_ref().is_none_or(|fact| fact.value != value));
+            if !outcome.is_new {
                 assert_eq!(Some(&fact), before.as_ref());
             }
             let last = model.values().map(|fact| fact.seq).max().unwrap_or(0);
-            assert!(!said.is_new || fact.seq > last, "numbers rise");
+            assert!(!outcome.is_new || fact.seq > last, "numbers rise");
             if *again {
                 assert!(!place.assert(&label, &key, &value, own).is_new);
             }
@@ -134,7 +134,7 @@ proptest! {
                 Deed::Forget => watch = DataspaceWatcher::new(place.space.clone()),
                 Deed::CutPower => {
                     cut_power(&place);
-                    place = place.anew();
+                    place = place.reopened();
                     watch = DataspaceWatcher::new(place.space.clone());
                 }
                 _ => {}

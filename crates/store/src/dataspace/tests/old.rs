@@ -105,7 +105,7 @@ fn released_store_is_taken_over() {
     let place = released();
     check_released(&place);
     assert_eq!(place.files(), NEW_FILES);
-    let place = place.anew();
+    let place = place.reopened();
     check_released(&place);
     assert!(place.retract("plan/ready", "gone", Some(&step("r", 5))), "the same answer");
     assert!(!place.assert("plan/ready", "late", "x", Some(&step("s", 3))).is_new);
@@ -173,8 +173,8 @@ fn assertion_that_an_earlier_raymond_has_marked_is_made_once() {
         if !is_made {
             place.write_old("outgoing/r~main-7.json", "{}");
         }
-        let said = place.assert("b", "k", "1", Some(&step("r", 7)));
-        assert_eq!(said.is_new, !is_made);
+        let outcome = place.assert("b", "k", "1", Some(&step("r", 7)));
+        assert_eq!(outcome.is_new, !is_made);
         place.retract("b", "k", None);
         assert!(!place.assert("b", "k", "1", Some(&step("r", 7))).is_new);
         assert_eq!(place.files(), NEW_FILES);
@@ -250,9 +250,9 @@ fn forged_entry_of_an_old_log_is_not_believed() {
         let place = proven();
         let text = std::fs::read_to_string(place.path("changes")).expect("read");
         place.write_old("changes", &format!("{text}{line}\n"));
-        let said = place.assert("d", "k", "1", Some(&step("r", 1)));
+        let outcome = place.assert("d", "k", "1", Some(&step("r", 1)));
         assert_eq!(place.holds(), ["a k=1", "b k=1", "d k=1"], "{line}");
-        assert!(said.fact.is_some_and(|fact| fact.seq <= 4), "{line}");
+        assert!(outcome.fact.is_some_and(|fact| fact.seq <= 4), "{line}");
         assert_eq!(place.space.claimed(&step("r", 7)).expect("read"), None);
     }
 }
@@ -281,7 +281,7 @@ fn what_is_no_fact_in_an_old_store_stays_there_and_blocks_no_other() {
     let left = place.path(&left.expect("what cannot be read"));
     assert!(left.join("d/k.json").is_file() && left.join("link").is_symlink());
     assert_eq!(std::fs::read_to_string(victim).expect("read"), "mine");
-    place.anew().assert("f", "k", "1", None);
+    place.reopened().assert("f", "k", "1", None);
 }
 
 #[test]

@@ -27,7 +27,7 @@ fn power_cut_loses_no_acknowledged_change() {
     let (holds, kept, whole) = (place.holds(), place.kept(), place.lines());
     assert_eq!(holds, ["a k=2", "c k=again", "d k=again", "e k=1"]);
     cut_power(&place);
-    let mut place = place.anew();
+    let mut place = place.reopened();
     assert_eq!((place.holds(), place.kept()), (holds.clone(), kept.clone()), "readers see no part");
     assert!(place.retract("d", "k", Some(&retracts)), "the same answer");
     assert!(!place.assert("c", "k", "again", Some(&other)).is_new);
@@ -35,7 +35,7 @@ fn power_cut_loses_no_acknowledged_change() {
     place.space.room = 0;
     assert!(!place.assert("c", "k", "again", Some(&other)).is_new);
     assert_eq!(place.logged(), 0, "the journal has begun again");
-    let place = place.anew();
+    let place = place.reopened();
     assert_eq!((place.holds(), place.kept()), (holds, kept));
     assert!(place.retract("d", "k", Some(&retracts)), "the same answer");
     assert_eq!(place.claim(&c, &step("t", 1)), None, "it was taken");
@@ -49,13 +49,13 @@ fn claim_and_marks_are_kept_until_their_run_has_ended() {
     place.claim(&a, &own).expect("taken");
     place.assert("c", "k", "1", Some(&step("r.1", 3)));
     cut_power(&place);
-    place = place.anew();
+    place = place.reopened();
     assert_eq!(place.claim(&a, &own), Some(a.clone()), "the same step again");
     place.retract("b", "k", Some(&step("r", 8)));
     place.space.ended(&own.run).expect("ended");
     assert_eq!(place.kept(), ["r.1~main"]);
     cut_power(&place);
-    place = place.anew();
+    place = place.reopened();
     assert_eq!(place.kept(), ["r.1~main"], "nothing of the run that has ended");
     assert!(place.retract("c", "k", Some(&own)), "its id may be used again");
 }

@@ -14,10 +14,10 @@ fn receive(run: &mut TestRun, epoch: u64, limit: usize) -> Vec<String> {
         if replies.is_empty() {
             return all;
         }
-        for one in &replies {
-            assert_eq!(one.body, format!("done {}", one.key));
+        for reply in &replies {
+            assert_eq!(reply.body, format!("done {}", reply.key));
         }
-        received = replies.into_iter().map(|one| one.key).collect();
+        received = replies.into_iter().map(|reply| reply.key).collect();
         all.extend(received.clone());
     }
 }

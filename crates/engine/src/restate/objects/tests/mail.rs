@@ -137,7 +137,7 @@ fn bodies_are_kept_in_batches_as_long_as_one_of_them_is_needed() {
         limit: 500,
     });
     let RunAnswer::Requests(all) = all else { panic!("{all:?}") };
-    assert!(all.iter().zip(0..200).all(|(one, at)| one.body == format!("do {at}")));
+    assert!(all.iter().zip(0..200).all(|(request, at)| request.body == format!("do {at}")));
     assert_eq!(all.len(), 200);
     let answer = |at: usize| HostReply { key: format!("r/{at}"), body: format!("done {at}") };
     run.call(&RunCall::Reply { by: by(1), replies: (0..127).map(answer).collect() });

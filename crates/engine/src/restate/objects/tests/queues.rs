@@ -29,10 +29,10 @@ fn given(run: &mut TestRun, received: &[String], is_first: bool) -> Vec<String> 
     let received = received.to_vec();
     let call = RunCall::Requests { by: by(1), received, is_first, limit: usize::MAX };
     let RunAnswer::Requests(open) = run.call(&call) else { panic!("no requests") };
-    for one in &open {
-        assert_eq!(one.body, format!("do {}", one.key));
+    for request in &open {
+        assert_eq!(request.body, format!("do {}", request.key));
     }
-    let mut given: Vec<String> = open.into_iter().map(|one| one.key).collect();
+    let mut given: Vec<String> = open.into_iter().map(|request| request.key).collect();
     given.sort_by_key(|key| number_in(key));
     given
 }
@@ -111,7 +111,7 @@ fn requests_in_lists_are_sent_begun_and_answered_once() {
     reply_many(&mut run, &all[200..300]);
     let replies = run.deed(2, LeasedDeed::Replies { received: Vec::new(), limit: usize::MAX });
     let RunAnswer::Replies(replies) = replies else { panic!("{replies:?}") };
-    let answered: Vec<String> = replies.into_iter().map(|one| one.key).collect();
+    let answered: Vec<String> = replies.into_iter().map(|request| request.key).collect();
     let unique: BTreeSet<&String> = answered.iter().collect();
     assert_eq!((answered.len(), unique.len()), (300, 300));
     let late = RunCall::Begin { by: by(2), keys: vec![key(400)] };
@@ -140,7 +140,7 @@ fn worker_that_starts_again_is_given_all_in_parts_while_it_begins_some() {
         if open.is_empty() {
             break;
         }
-        received = open.into_iter().map(|one| one.key).collect();
+        received = open.into_iter().map(|request| request.key).collect();
         is_first = false;
         all.extend(received.clone());
         assert!(begin_many(&mut run, &received).iter().all(|&may| may));
@@ -217,7 +217,7 @@ fn calls_that_come_together_decide_as_if_each_came_alone() {
         panic!("{answers:?}")
     };
     assert!(may.iter().all(|&may| may));
-    let open: BTreeSet<&String> = open.iter().map(|one| &one.key).collect();
+    let open: BTreeSet<&String> = open.iter().map(|request| &request.key).collect();
     assert_eq!(open, given.iter().collect());
     assert_eq!(together.values, alone.values);
 }

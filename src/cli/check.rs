@@ -247,7 +247,8 @@ impl InspectedWorkflow {
         let vocabulary = GraphVocabulary::default();
         move |source: &dyn WorkflowSource, name: &StateName| {
             runtime::workflow::read_graph(
-                (&self.scope, source),
+                &self.scope,
+                source,
                 self.entry.as_ref(),
                 &vocabulary,
                 profile,

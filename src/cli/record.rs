@@ -21,7 +21,7 @@ pub fn record(args: &RecordArgs) -> Result<CliExitCode, Error> {
     let rules = rules(args)?;
     let root = args.dir.real_root()?;
     let id = settings::chosen(&args.named, &root)?;
-    let header = recording::record(&root, &id, &rules, (&args.output, args.force))?;
+    let header = recording::record(&root, &id, &rules, &args.output, args.force)?;
     if args.json {
         let mut value = json!(header);
         value["run"] = json!(id);

@@ -293,7 +293,7 @@ fn attached(visited: &VisitedAgent<'_>) -> Result<Option<(AttachedSession, usize
     let session = SessionId::new(&Uuid::new_v4().to_string());
     let state = directories::user_state()?;
     let mut opened =
-        SessionAttachment::prepare((&visited.root, state.path()), &run, &agent, session)?;
+        SessionAttachment::prepare(&visited.root, state.path(), &run, &agent, session)?;
     let program = std::mem::take(&mut opened.program);
     let name = program.program.clone();
     let status = program.run().map_err(Error::io("start", &name))?;

@@ -104,16 +104,7 @@ impl NotificationSink for DesktopSink {
 
 /// Returns whether a notification should call somebody who does not look. The rest stands in the live view.
 fn is_for_desktop(kind: NotificationKind) -> bool {
-    match kind {
-        NotificationKind::Paused
-        | NotificationKind::Question
-        | NotificationKind::Approval
-        | NotificationKind::Signal
-        | NotificationKind::AgentParked
-        | NotificationKind::Ended
-        | NotificationKind::Broken => true,
-        NotificationKind::AgentFailed | NotificationKind::LimitReached => false,
-    }
+    !matches!(kind, NotificationKind::AgentFailed | NotificationKind::LimitReached)
 }
 
 // Selects the records that are notified, and words the notifications. Pure.
@@ -383,16 +374,7 @@ fn paused(run: &RunId, pause: &PauseReason) -> String {
         PauseReason::Waiting { .. } => {
             format!("run {run} paused: {pause}; resume when it is there: raymond resume {run}")
         }
-        PauseReason::Interrupted
-        | PauseReason::Plugin { .. }
-        | PauseReason::Stopped
-        | PauseReason::UsageLimit { .. }
-        | PauseReason::Parked { .. }
-        | PauseReason::Storage { .. }
-        | PauseReason::Authentication { .. }
-        | PauseReason::Unavailable { .. } => {
-            format!("run {run} paused: {pause}; resume: raymond resume {run}")
-        }
+        _ => format!("run {run} paused: {pause}; resume: raymond resume {run}"),
     }
 }
 

@@ -82,10 +82,10 @@ impl RunPicture<'_> {
         let shown = if large.len() > room { room.saturating_sub(1).max(1) } else { large.len() };
         let whole = widest(large[..shown].iter().map(|(key, _)| name(key)));
         let short = whole.min((width / 4).max(8));
-        let drawn = |(state, detail)| -> Vec<StyledLine> {
+        let drawn = |(name_width, detail)| -> Vec<StyledLine> {
             let row = |(key, progress): &(&FanOutKey, &FanOutProgress)| {
                 let estimate = self.rates.estimate(key, progress, self.now);
-                fan_out_row(key, progress, estimate, (state, detail))
+                fan_out_row(key, progress, estimate, name_width, detail)
             };
             large[..shown].iter().map(row).collect()
         };
@@ -167,7 +167,8 @@ fn fan_out_row(
     key: &FanOutKey,
     progress: &FanOutProgress,
     estimate: Option<FanOutEstimate>,
-    (state, detail): (usize, FanOutDetail),
+    width: usize,
+    detail: FanOutDetail,
 ) -> StyledLine {
     let (ended, total) = (progress.ended.ended, progress.total());
     let done = match progress.left() {
@@ -175,7 +176,7 @@ fn fan_out_row(
         _ => format!("{ended} of {total} ({}%)", progress.percent()),
     };
     let mut row =
-        StyledLine::of(TextTone::Strong, &format!("  {}", line(&[name(key)], &[state], &[])))
+        StyledLine::of(TextTone::Strong, &format!("  {}", line(&[name(key)], &[width], &[])))
             .with(TextTone::Plain, &format!("  {done}"));
     if let Some(estimate) = estimate {
         let left = left_text(estimate.left_ms);
@@ -214,8 +215,8 @@ pub fn progress_line(
     now: Timestamp,
 ) -> StyledLine {
     let estimate = rates.estimate(key, progress, now);
-    let whole = (measure_text_width(name(key)), FanOutDetail::All);
-    let row = fan_out_row(key, progress, estimate, whole);
+    let width = measure_text_width(name(key));
+    let row = fan_out_row(key, progress, estimate, width, FanOutDetail::All);
     let more = progress.cost_to_come().filter(|_| progress.left() > 0);
     let more = more.map(|more| format!(", about {} in all", progress.cost().saturating_add(more)));
     StyledLine::of(TextTone::Plain, row.text().trim_start())

@@ -1,6 +1,5 @@
 //! The runner that answers the prompts of a run (Claude Code, a script or a cassette); and Claude Code for `attach`.
 
-use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
@@ -43,14 +42,16 @@ pub fn build_runner(
     settings: &Settings,
     scope: &WorkflowDir,
     steps: PathBuf,
-    (root, run): (&RunsRoot, &RunId),
-    proven: (&UserState, StepProofs),
+    root: &RunsRoot,
+    run: &RunId,
+    state: &UserState,
+    proofs: StepProofs,
 ) -> Result<Rc<dyn StepRunner>, Error> {
-    let runner = build_answerer(settings, scope, steps.clone(), (root, run), proven)?;
+    let runner = build_answerer(settings, scope, steps.clone(), root, run, state, proofs)?;
     if settings.replayed_part().is_none() {
         return Ok(runner);
     }
-    Ok(recording::until_runner(settings, (root, run), steps, runner)?)
+    Ok(recording::until_runner(settings, root, run, steps, runner)?)
 }
 
 /// Builds the runner of the turns that no cassette answers, or of all if one answers all.
@@ -61,8 +62,10 @@ pub(super) fn build_answerer(
     settings: &Settings,
     scope: &WorkflowDir,
     steps: PathBuf,
-    (root, run): (&RunsRoot, &RunId),
-    (state, proofs): (&UserState, StepProofs),
+    root: &RunsRoot,
+    run: &RunId,
+    state: &UserState,
+    proofs: StepProofs,
 ) -> Result<Rc<dyn StepRunner>, Error> {
     match settings.answerer {
         AnswererKind::Scripted => {
@@ -73,26 +76,23 @@ pub(super) fn build_answerer(
             let places = ScriptedPlaces { working_dirs, kept };
             Ok(Rc::new(ScriptedRunner::new(path, replies, steps, settings.max_procs, places)))
         }
-        AnswererKind::Replay => Ok(recording::runner(settings, (root, run), steps)?),
+        AnswererKind::Replay => Ok(recording::runner(settings, root, run, steps)?),
         AnswererKind::Claude => {
-            let search: Option<OsString> = std::env::var_os("PATH");
-            let program = locate(&settings.claude, search.as_deref())
-                .ok_or_else(|| no_claude(&settings.claude))?;
-            let program = std::path::absolute(&program).unwrap_or(program);
+            let program = claude(settings)?;
             let marker = EnvironmentMarker { run: run.clone(), dir: root.path().to_owned() };
             let working_dirs = working_dirs(root, run, settings);
-            let claude = ClaudeRunner::new(program, settings.clone(), working_dirs, steps, marker);
+            let runner = ClaudeRunner::new(program, settings.clone(), working_dirs, steps, marker);
             let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
             let protected = ProtectedFolders {
                 all_runs: root.path().to_owned(),
                 user_state: state.path().to_owned(),
             };
             let (pinned, live) = (scope.root().to_owned(), scope.live_root());
-            let claude =
-                claude.with_folders(WorkflowFolders { pinned, live, protected: Some(protected) });
+            let folders = WorkflowFolders { pinned, live, protected: Some(protected) };
             let scope = scope.clone();
             let check = CopyCheck::new(move || scope.check_copy().map_err(|why| why.to_string()));
-            Ok(Rc::new(claude.with_inherited(names.collect()).with_checks(proofs, check)))
+            let runner = runner.with_folders(folders).with_inherited(names.collect());
+            Ok(Rc::new(runner.with_checks(proofs, check)))
         }
     }
 }
@@ -104,10 +104,12 @@ pub(super) fn build_answerer(
 pub(super) fn check_answerer(
     settings: &Settings,
     scope: &WorkflowDir,
-    place: (&RunsRoot, &RunId),
+    root: &RunsRoot,
+    run: &RunId,
     state: &UserState,
 ) -> Result<(), Error> {
-    build_answerer(settings, scope, PathBuf::new(), place, (state, StepProofs::default())).map(drop)
+    let (steps, proofs) = (PathBuf::new(), StepProofs::default());
+    build_answerer(settings, scope, steps, root, run, state, proofs).map(drop)
 }
 
 /// The variable that names another script than the workflow's, for a run that tests it.
@@ -128,6 +130,14 @@ fn script(scope: &WorkflowDir) -> Result<(String, String), Error> {
         error => prompt::step::Error::from(error).into(),
     })?;
     Ok((path, yaml))
+}
+
+/// Returns the path of Claude Code.
+fn claude(settings: &Settings) -> Result<PathBuf, Error> {
+    let search = std::env::var_os("PATH");
+    let program =
+        locate(&settings.claude, search.as_deref()).ok_or_else(|| no_claude(&settings.claude))?;
+    Ok(std::path::absolute(&program).unwrap_or(program))
 }
 
 pub(super) fn no_claude(program: &str) -> Error {
@@ -161,7 +171,8 @@ impl SessionAttachment {
     /// # Errors
     /// [`VisitError::NotAttachable`], or [`Error::NoClaude`] if Claude Code is not found.
     pub fn prepare(
-        (root, user_state): (&RunsRoot, &Path),
+        root: &RunsRoot,
+        user_state: &Path,
         run: &Run,
         agent: &Agent,
         session: SessionId,
@@ -189,10 +200,7 @@ impl SessionAttachment {
         })?;
         let branch = agent.session.branched(session.clone());
         let session_file = session_path(&config, &directory, &session).unwrap_or_default();
-        let search: Option<OsString> = std::env::var_os("PATH");
-        let program = locate(&settings.claude, search.as_deref())
-            .ok_or_else(|| no_claude(&settings.claude))?;
-        let program = std::path::absolute(&program).unwrap_or(program);
+        let program = claude(settings)?;
         let set = variables.into_iter().flatten().filter_map(|(name, value)| match value {
             EnvValue::Set(text) => Some((name.clone(), text.clone())),
             EnvValue::Pass => None,

@@ -23,9 +23,7 @@ use crate::domain::fact::{FactChange, FactSelection};
 use crate::domain::id::{AgentId, Folder, RunId, SessionId, StateKind, StateName};
 use crate::domain::killed_run::{branched_agents, copied_sessions};
 use crate::domain::run::Run;
-use crate::domain::sealed_terms::{
-    PinDifference, RunSeal, SealedTerms, is_prompt_path, is_test_path,
-};
+use crate::domain::sealed_terms::{PinDifference, RunSeal, is_prompt_path, is_test_path};
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::time::Timestamp;
 use crate::domain::turn_options::EnvValue;
@@ -48,7 +46,7 @@ use crate::store::journal_cut::{CutSearch, JournalCut, find_causal_cut, find_cut
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::lock::RunLock;
 use crate::store::run_store::{LockedRun, NewBranch, check_place, pinned_workflow};
-use crate::store::user_state::pins_checksum;
+use crate::store::user_state::sealed_terms;
 use crate::store::view::load_view;
 use crate::store::{Error as StoreError, lock, pinned};
 use crate::world::context::note_repository;
@@ -69,9 +67,8 @@ pub fn branch(
     let dir = root.run(source);
     let _stopped = if request.takes_label { Some(hold_stopped(&dir, source)?) } else { None };
     let pins = pinned::load(&dir.pins())?;
-    let terms =
-        SealedTerms { settings: present.settings.clone(), pins: pins_checksum(pins.as_ref()) };
-    seals::check(starter, root, (present, &cut.first_session), &terms)?;
+    let terms = sealed_terms(&present.settings, pins.as_ref());
+    seals::check(starter, root, present, &cut.first_session, &terms)?;
     let workflow = branch_workflow(root, found, request, &settings, &graphs)?;
     if let Some(examined) = &workflow.examined {
         settings.consent.trusts_workflow = false;
@@ -80,7 +77,7 @@ pub fn branch(
     let BranchWorkflow { capture, differences, .. } = workflow;
     settings.label = request.takes_label.then(|| cut.run.label().to_owned());
     let key = starter.state.key()?;
-    let hidden = hidden_changes(root, (&cut.run, present), cut.at, &key)?;
+    let hidden = hidden_changes(root, &cut.run, present, cut.at, &key)?;
     let (record, run) = branched_run(root, found, request, &settings, &capture, hidden)?;
     let pins = capture.pins();
     let seal = RunSeal {
@@ -88,7 +85,7 @@ pub fn branch(
         directory: root.path().display().to_string(),
         scope_dir: run.scope_dir.clone(),
         first_session: cut.first_session.clone(),
-        terms: vec![SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) }],
+        terms: vec![sealed_terms(&settings, Some(&pins))],
         journal: None,
     };
     let parts = NewBranch {
@@ -153,7 +150,8 @@ fn hold_stopped(dir: &RunDir, source: &RunId) -> Result<RunLock, Error> {
 /// Returns the changes of facts since the cut, which the branch does not see.
 fn hidden_changes(
     root: &RunsRoot,
-    (run, present): (&Run, &Run),
+    run: &Run,
+    present: &Run,
     at: Timestamp,
     key: &ProofKey,
 ) -> Result<Vec<HiddenChange>, Error> {
@@ -293,9 +291,9 @@ pub(super) fn branched_run(
 ) -> Result<(Record, Run), Error> {
     let reply = given_reply(found, request)?;
     if let Some(reply) = &reply {
-        check_given_reply((&found.source, &found.cut.run), reply, settings, capture)?;
+        check_given_reply(&found.source, &found.cut.run, reply, settings, capture)?;
     }
-    let record = branch_record(found, request, settings, (reply, hidden));
+    let record = branch_record(found, request, settings, reply, hidden);
     let mut run = found.cut.run.clone();
     apply(&mut run, &record).map_err(|refused| Error::Branched(refused.to_string()))?;
     check_sessions(&run, settings)?;
@@ -322,7 +320,8 @@ fn branch_record(
     found: &FoundBranch,
     request: &BranchRequest,
     settings: &Settings,
-    (reply, hidden): (Option<GivenReply>, Vec<HiddenChange>),
+    reply: Option<GivenReply>,
+    hidden: Vec<HiddenChange>,
 ) -> Record {
     let FoundBranch { source, cut, .. } = found;
     let origin =

@@ -272,7 +272,7 @@ impl Builder {
         if actix::System::try_current().is_none() {
             return Err(Error::NoSystem);
         }
-        self.graphs.all_taken_up()?;
+        self.graphs.check_offers()?;
         let root = directories::root(&self.dir)?;
         let (_nobody, silence) = mpsc::unbounded_channel();
         let mut interrupts = self.interrupts.take().unwrap_or(silence);

@@ -163,7 +163,7 @@ impl CheckedWorkflow {
         // The replies of a cassette are read when it is taken in.
         let asks = self.first.asks && settings.answerer != AnswererKind::Replay;
         let scope = &self.files.workflow.root;
-        let checked = asks.then(|| check_answerer(settings, scope, (root, run), state));
+        let checked = asks.then(|| check_answerer(settings, scope, root, run, state));
         let marker = EnvironmentMarker { run: run.clone(), dir: root.path().to_owned() };
         let plugins = plugins::check(settings, &marker);
         checked.into_iter().chain([plugins]).filter_map(Result::err).collect()

@@ -13,7 +13,7 @@ use crate::domain::id::{AgentId, RunId, SessionId, StateName};
 use crate::domain::money::Usd;
 use crate::domain::restart::AgentFailures;
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
-use crate::domain::sealed_terms::{RunSeal, SealedTerms, WorkflowPins};
+use crate::domain::sealed_terms::{RunSeal, WorkflowPins};
 use crate::domain::settings::Settings;
 use crate::language::manifest;
 use crate::language::prompt::scopes::is_usual;
@@ -31,7 +31,7 @@ use crate::runtime::workflow::Workflow;
 use crate::store::capture::WorkflowCapture;
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::{LockedRun, NewRun};
-use crate::store::user_state::{UserState, pins_checksum};
+use crate::store::user_state::{UserState, sealed_terms};
 use crate::store::{removal, user_state};
 use crate::world::context::note_repository;
 
@@ -77,7 +77,7 @@ pub fn create(
         run: id.clone(),
         directory: root.path().display().to_string(),
         scope_dir: directory(workflow.root.root())?,
-        terms: vec![SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) }],
+        terms: vec![sealed_terms(&settings, Some(&pins))],
         journal: None,
     };
     let beginning = RunStarted {

@@ -89,7 +89,7 @@ impl GraphSetup {
     }
 
     /// Checks that all offered types could be added.
-    pub(super) fn all_taken_up(&mut self) -> Result<(), TypeNameTaken> {
+    pub(super) fn check_offers(&mut self) -> Result<(), TypeNameTaken> {
         self.refused.take().map_or(Ok(()), Err)
     }
 
@@ -102,25 +102,35 @@ impl GraphSetup {
         WorkflowCache::new(self.vocabulary.clone(), self.migrate)
     }
 
-    /// Returns the world of a run, whose notes go into `steps`.
-    pub(super) fn world(
-        &self,
-        working_dirs: WorkingDirs,
-        steps: (PathBuf, StepProofs),
-        marker: EnvironmentMarker,
-        space: Dataspace,
-        (settings, scope, starter): (&Settings, &WorkflowDir, Arc<dyn ProgramStarter>),
-    ) -> Rc<dyn ActivityExecutor> {
+    /// Returns the executor of the activities of a run.
+    pub(super) fn world(&self, parts: RunWorld<'_>) -> Rc<dyn ActivityExecutor> {
+        let RunWorld { working_dirs, steps, proofs, marker, space, settings, scope, starter } =
+            parts;
         let run = marker.run.clone();
-        let world = world(working_dirs, steps, marker, self.own.clone(), settings);
+        let world = world(working_dirs, steps, proofs, marker, self.own.clone(), settings);
         let trusted = settings.consent.trusts_workflow.then(|| scope.clone());
-        Rc::new(LocalActivityExecutor::new(run, world, space, (trusted, starter)))
+        Rc::new(LocalActivityExecutor::new(run, world, space, trusted, starter))
     }
+}
+
+/// The parts of the executor of a run's activities.
+pub(super) struct RunWorld<'run> {
+    pub(super) working_dirs: WorkingDirs,
+    /// The directory of the notes on operations.
+    pub(super) steps: PathBuf,
+    pub(super) proofs: StepProofs,
+    pub(super) marker: EnvironmentMarker,
+    pub(super) space: Dataspace,
+    pub(super) settings: &'run Settings,
+    /// The workflow's files as they were when the run began.
+    pub(super) scope: &'run WorkflowDir,
+    pub(super) starter: Arc<dyn ProgramStarter>,
 }
 
 fn world(
     working_dirs: WorkingDirs,
-    (steps, proofs): (PathBuf, StepProofs),
+    steps: PathBuf,
+    proofs: StepProofs,
     marker: EnvironmentMarker,
     own: OwnTypeRegistry,
     settings: &Settings,
@@ -193,8 +203,8 @@ fn world_in(
     working_dirs: WorkingDirs,
 ) -> WorkspaceExecutor {
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
-    let steps = (root.run(id).steps(), StepProofs::default());
-    world(working_dirs, steps, marker, OwnTypeRegistry::default(), settings)
+    let (steps, proofs) = (root.run(id).steps(), StepProofs::default());
+    world(working_dirs, steps, proofs, marker, OwnTypeRegistry::default(), settings)
 }
 
 /// Returns the built-in variables of graphs.
@@ -252,7 +262,8 @@ impl LocalActivityExecutor {
         run: RunId,
         world: WorkspaceExecutor,
         space: Dataspace,
-        (trusted, starter): (Option<WorkflowDir>, Arc<dyn ProgramStarter>),
+        trusted: Option<WorkflowDir>,
+        starter: Arc<dyn ProgramStarter>,
     ) -> Self {
         let watcher = RefCell::new(DataspaceWatcher::new(space.clone()));
         let ends = Arc::default();
@@ -614,24 +625,7 @@ impl From<store::Error> for StartFailure {
             | store::Error::Key { .. }
             | store::Error::Unproven { .. }
             | store::Error::Unreached(_) => Self::Stuck(error.to_string()),
-            store::Error::NoSuchRun { .. }
-            | store::Error::Exists { .. }
-            | store::Error::Held { .. }
-            | store::Error::Shared { .. }
-            | store::Error::TakenOver { .. }
-            | store::Error::Engine(_)
-            | store::Error::SharedFacts { .. }
-            | store::Error::OwnFacts { .. }
-            | store::Error::Damaged { .. }
-            | store::Error::Cut { .. }
-            | store::Error::Copied { .. }
-            | store::Error::OtherRun { .. }
-            | store::Error::Empty { .. }
-            | store::Error::BaseGone { .. }
-            | store::Error::Newer { .. }
-            | store::Error::NewerRecord { .. }
-            | store::Error::Unfit(_)
-            | store::Error::Stopped { .. } => Self::Refused(error.to_string()),
+            _ => Self::Refused(error.to_string()),
         }
     }
 }

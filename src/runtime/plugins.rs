@@ -258,7 +258,8 @@ pub(super) fn check(settings: &Settings, marker: &EnvironmentMarker) -> Result<(
 pub(super) async fn start(
     plugins: &mut PlugIns,
     settings: &Settings,
-    (marker, scope): (&EnvironmentMarker, &WorkflowDir),
+    marker: &EnvironmentMarker,
+    scope: &WorkflowDir,
     place: &RunPosition,
 ) -> Result<(), Error> {
     for plugin in &settings.plugins {

@@ -42,7 +42,8 @@ pub fn record(
     root: &RunsRoot,
     id: &RunId,
     rules: &ScrubRules,
-    (out, may_replace): (&Path, bool),
+    out: &Path,
+    may_replace: bool,
 ) -> Result<CassetteHeader, Error> {
     let (mut turns, mut entry) = (EndedTurns::default(), None);
     let view = story(root, id, |before, record| {
@@ -359,7 +360,8 @@ pub(super) fn of_run(settings: &Settings, dir: &Path) -> Result<Cassette, Error>
 /// As [`of_run`].
 pub(super) fn runner(
     settings: &Settings,
-    (root, run): (&RunsRoot, &RunId),
+    root: &RunsRoot,
+    run: &RunId,
     steps: PathBuf,
 ) -> Result<Rc<ReplayRunner>, Error> {
     let cassette = of_run(settings, &root.run(run).cassette())?;
@@ -418,11 +420,12 @@ fn part_of(dir: &Path, cassette: Cassette, until: u64) -> Result<Cassette, Error
 /// As [`of_run`]; [`Error::Store`] if the journal cannot be read.
 pub(super) fn until_runner(
     settings: &Settings,
-    (root, run): (&RunsRoot, &RunId),
+    root: &RunsRoot,
+    run: &RunId,
     steps: PathBuf,
     live: Rc<dyn StepRunner>,
 ) -> Result<Rc<ReplayUntilRunner>, Error> {
-    let replay = runner(settings, (root, run), steps.clone())?;
+    let replay = runner(settings, root, run, steps.clone())?;
     let (mut turns, mut ended) = (ReplayedTurns::default(), EndedTurns::default());
     let cassette = replay.cassette();
     if root.run(run).journal().is_file() {

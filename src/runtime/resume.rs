@@ -23,7 +23,6 @@ use crate::domain::id::SessionId;
 use crate::domain::question::Question;
 use crate::domain::retry::RetrySelection;
 use crate::domain::run::Run;
-use crate::domain::sealed_terms::SealedTerms;
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::time::Timestamp;
 use crate::language::diagnostic::Diagnostic;
@@ -38,7 +37,7 @@ use crate::runtime::observing::agent_entries::apply_inbox;
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
 use crate::store::run_store::{LockedRun, RecoveredRun};
-use crate::store::user_state::{UserState, pins_checksum};
+use crate::store::user_state::{UserState, sealed_terms};
 use crate::store::workflow::WorkflowDir;
 
 /// Prepares a run to resume under these settings.
@@ -58,8 +57,8 @@ pub fn resume(
     let resumed = after_retry.as_ref().unwrap_or(&run);
     let mut notes = Vec::new();
     let pins = pinned::load(&store.dir().pins())?;
-    let found = SealedTerms { settings: run.settings.clone(), pins: pins_checksum(pins.as_ref()) };
-    let confirmed = seals::check(starter, root, (&run, store.first_session()), &found)?;
+    let found = sealed_terms(&run.settings, pins.as_ref());
+    let confirmed = seals::check(starter, root, &run, store.first_session(), &found)?;
     let mut seen = run.clone();
     apply_inbox(&mut seen, store.dir(), &starter.state.key()?)?;
     warnings.extend(check_answers(&seen, &settings)?);
@@ -78,7 +77,7 @@ pub fn resume(
                     store.dir().workflow().display()
                 ));
             }
-            let scope = pinned_scope(&run, &settings, store.dir(), (pins.clone(), None))?;
+            let scope = pinned_scope(&run, &settings, store.dir(), pins.clone(), None)?;
             scope.check_copy().map_err(step::Error::from)?;
             check_graphs(resumed, &scope, &graphs)?;
             pins
@@ -99,21 +98,20 @@ pub fn resume(
                 refuse_errors_after_retry(resumed, &live, &settings, graphs.vocabulary())?;
             }
             if settings.answerer == AnswererKind::Scripted {
-                check_answerer(&settings, &live, (root, &run.workflow_id), &starter.state)?;
+                check_answerer(&settings, &live, root, &run.workflow_id, &starter.state)?;
             }
-            let to = (&mut settings, &graphs);
-            let copy = store.dir().workflow();
-            let migration = seals::migrate((current, &copy), &run, to, pins.as_ref(), starter)?;
+            let (copy, pins) = (store.dir().workflow(), pins.as_ref());
+            let migration =
+                seals::migrate(current, &copy, &run, &mut settings, &graphs, pins, starter)?;
             notes = migration.notes;
-            let new_pins = pins_checksum(Some(&migration.pins));
-            terms.push(SealedTerms { pins: new_pins, ..terms[0].clone() });
-            seals::save(starter, root, &run, (terms.clone(), &confirmed))?;
+            terms.push(sealed_terms(&run.settings, Some(&migration.pins)));
+            seals::save(starter, root, &run, terms.clone(), &confirmed)?;
             store.repin(&migration.capture)?;
             migration.pins
         }
     };
-    terms.push(SealedTerms { settings: settings.clone(), pins: pins_checksum(Some(&pins)) });
-    seals::save(starter, root, &run, (terms, &confirmed))?;
+    terms.push(sealed_terms(&settings, Some(&pins)));
+    seals::save(starter, root, &run, terms, &confirmed)?;
     store.set_key(starter.state.key()?);
     let start = SupervisorStart::on_resume(untouched, settings, retry, &run);
     Ok(PreparedRun {
@@ -207,7 +205,7 @@ pub fn check_retry(
     check_graphs(&after, &live, graphs)?;
     check_prompts(&after, &live)?;
     if run.settings.answerer == AnswererKind::Scripted {
-        check_answerer(&run.settings, &live, (root, &run.workflow_id), state)?;
+        check_answerer(&run.settings, &live, root, &run.workflow_id, state)?;
     }
     refuse_errors_after_retry(&after, &live, &run.settings, graphs.vocabulary())
 }

@@ -37,7 +37,8 @@ pub(super) fn save(
     starter: &RunStarter,
     root: &RunsRoot,
     run: &Run,
-    (terms, confirmed): (Vec<SealedTerms>, &SealConfirmation),
+    terms: Vec<SealedTerms>,
+    confirmed: &SealConfirmation,
 ) -> Result<(), Error> {
     let seal = RunSeal {
         run: run.workflow_id.clone(),
@@ -57,7 +58,8 @@ pub(super) fn save(
 pub(super) fn check(
     starter: &RunStarter,
     root: &RunsRoot,
-    (run, first_session): (&Run, &str),
+    run: &Run,
+    first_session: &str,
     found: &SealedTerms,
 ) -> Result<SealConfirmation, Error> {
     let first_session = first_session.to_owned();
@@ -197,9 +199,11 @@ pub(super) struct FileMigration {
 /// # Errors
 /// [`Error`] if they cannot be read, or are not trusted.
 pub(super) fn migrate(
-    (current, copy): (Arc<WorkflowCapture>, &Path),
+    current: Arc<WorkflowCapture>,
+    copy: &Path,
     run: &Run,
-    (settings, graphs): (&mut Settings, &GraphSetup),
+    settings: &mut Settings,
+    graphs: &GraphSetup,
     pins: Option<&WorkflowPins>,
     starter: &RunStarter,
 ) -> Result<FileMigration, Error> {

@@ -201,8 +201,8 @@ fn first_prompt(workflow: &Workflow, terms: StartTerms<'_>) -> Option<PlannedPro
 fn states(workflow: &Workflow, graphs: &GraphSetup) -> Vec<PlannedState> {
     let Workflow { scope, entry, .. } = workflow;
     let read = |source: &dyn WorkflowSource, name: &StateName| -> FolderGraph {
-        let files = (scope, source);
-        read_graph(files, Some(entry), graphs.vocabulary(), GraphProfile::Lenient, name)
+        let vocabulary = graphs.vocabulary();
+        read_graph(scope, source, Some(entry), vocabulary, GraphProfile::Lenient, name)
     };
     let options =
         WorkflowMapOptions { by_text: true, max_states: MAX_SURVEYED_STATES, graphs: Some(&read) };

@@ -42,10 +42,9 @@ use crate::plugin::external::RunPosition;
 use crate::process::child::{end_processes_of_run, orphans};
 use crate::process::command::EnvironmentMarker;
 use crate::process::working_dirs::WorkingDirs;
-use crate::proof::StepProofs;
 use crate::runtime::create::PreparedRun;
 use crate::runtime::error::{BranchError, VisitError};
-use crate::runtime::graphs::ProgramStarter;
+use crate::runtime::graphs::RunWorld;
 use crate::store;
 use crate::store::capture::WorkflowCapture;
 use crate::store::dataspace::Dataspace;
@@ -60,7 +59,8 @@ use crate::world::files::read_at_most;
 /// grace, a second ends them at once.
 pub type InterruptReceiver = mpsc::UnboundedReceiver<()>;
 
-/// Returns whether all agents are in graphs, programs and scripts, which may never ask anyone.
+/// Returns whether all agents are in graphs, programs and scripts, which may never ask anyone, so that the run may do
+/// without the program that answers.
 fn asks_nobody_yet(run: &Run) -> bool {
     run.agents.values().all(|agent| !agent.current_state.is_prompt())
 }
@@ -76,7 +76,8 @@ pub(super) fn pinned_scope(
     run: &Run,
     settings: &Settings,
     dir: &RunDir,
-    (pins, capture): (WorkflowPins, Option<Arc<WorkflowCapture>>),
+    pins: WorkflowPins,
+    capture: Option<Arc<WorkflowCapture>>,
 ) -> Result<WorkflowDir, Error> {
     let live = Path::new(&run.scope_dir);
     let copy = dir.workflow();
@@ -139,18 +140,26 @@ fn launch_parts(
     let held = held.as_ref().map(ClaimedRun::held);
     let here = sharing::settings_here(settings, held, root, id)?;
     let settings = &here;
-    let scope = pinned_scope(run, settings, store.dir(), (pins.clone(), capture))?;
+    let scope = pinned_scope(run, settings, store.dir(), pins.clone(), capture)?;
     let steps = store.dir().steps();
     let proofs = store.step_proofs(prepared.believes_unproven_steps);
-    let hosts = held.map(|held| {
-        let mirror = EngineMirror::new(held.engine.clone(), root.clone(), user_state.clone());
-        RemoteHosts::connect(held, mirror, settings)
-    });
-    let hosts = hosts.transpose()?;
-    let proven = (&*user_state, proofs.clone());
+    let hosts = match held {
+        Some(held) => {
+            let mirror = EngineMirror::new(held.engine.clone(), root.clone(), user_state.clone());
+            Some(RemoteHosts::connect(held, mirror, settings)?)
+        }
+        None => None,
+    };
     let runner = match &hosts {
         Some(hosts) => hosts.runner(settings),
-        None => runner_here(settings, (run, &scope), steps.clone(), root, proven)?,
+        None => {
+            let steps = steps.clone();
+            match build_runner(settings, &scope, steps, root, id, user_state, proofs.clone()) {
+                Ok(runner) => runner,
+                Err(error) if asks_nobody_yet(run) => Rc::new(UnavailableRunner(error.to_string())),
+                Err(error) => return Err(error),
+            }
+        }
     };
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let key = user_state.key()?;
@@ -168,9 +177,16 @@ fn launch_parts(
         facts: graphs.facts.clone(),
         one_at_a_time: Mutex::default(),
     };
-    let starting = (settings, &scope, Arc::new(starter) as Arc<dyn ProgramStarter>);
-    let working_dirs = working_dirs(root, id, settings).with_snapshots(run.worktrees.clone());
-    let here = graphs.world(working_dirs, (steps, proofs), marker.clone(), space, starting);
+    let here = graphs.world(RunWorld {
+        working_dirs: working_dirs(root, id, settings).with_snapshots(run.worktrees.clone()),
+        steps,
+        proofs,
+        marker: marker.clone(),
+        space,
+        settings,
+        scope: &scope,
+        starter: Arc::new(starter),
+    });
     let performer = match &hosts {
         Some(hosts) => hosts.executor(here),
         None => here,
@@ -193,27 +209,13 @@ fn facts_thread(
     Ok(Some(FactThread::start(engine.clone(), space.clone())))
 }
 
-/// Returns the runner of turns on this machine. A run that asks nobody yet may do without the program.
-fn runner_here(
-    settings: &Settings,
-    (run, scope): (&Run, &WorkflowDir),
-    steps: PathBuf,
-    root: &RunsRoot,
-    proven: (&UserState, StepProofs),
-) -> Result<Rc<dyn StepRunner>, Error> {
-    match build_runner(settings, scope, steps, (root, &run.workflow_id), proven) {
-        Ok(runner) => Ok(runner),
-        Err(error) if asks_nobody_yet(run) => Ok(Rc::new(UnavailableRunner(error.to_string()))),
-        Err(error) => Err(error),
-    }
-}
-
 /// Returns the plug-ins with those that are programs, which are started after those of an earlier raymond have ended.
 async fn started_plugins(
     mut plugins: PlugIns,
     prepared: &PreparedRun,
     settings: &Settings,
-    (marker, scope): (&EnvironmentMarker, &WorkflowDir),
+    marker: &EnvironmentMarker,
+    scope: &WorkflowDir,
 ) -> Result<PlugIns, Error> {
     let PreparedRun { store, run, start, .. } = prepared;
     if !settings.plugins.is_empty() || !run.settings.plugins.is_empty() {
@@ -225,7 +227,7 @@ async fn started_plugins(
         seq: if matches!(start, SupervisorStart::FirstRecord(_)) { 0 } else { run.seq },
         total_cost: run.total_cost_usd,
     };
-    match plugins::start(&mut plugins, settings, (marker, scope), &place).await {
+    match plugins::start(&mut plugins, settings, marker, scope, &place).await {
         Ok(()) => Ok(plugins),
         Err(error) => {
             plugins.finish(None).await;
@@ -253,7 +255,7 @@ pub async fn supervised(
         add_debug(&mut plugins, root, &prepared.run, prepared.store.dir().steps());
     }
     let builtins = builtins(&settings, &scope);
-    let mut plugins = started_plugins(plugins, &prepared, &settings, (&marker, &scope)).await?;
+    let mut plugins = started_plugins(plugins, &prepared, &settings, &marker, &scope).await?;
     let sweeps_all_processes = runner.sweeps_all_processes();
     let (observers, interceptors) = plugins.take();
     let PreparedRun { store, run, start, graphs, user_state, mut held, .. } = prepared;
@@ -340,7 +342,8 @@ fn clear_steps(
 /// # Errors
 /// [`BranchError::NoTurn`] if the step takes no turn there, [`BranchError::WrongReply`] if it would not be accepted.
 pub(super) fn check_given_reply(
-    (source, run): (&RunId, &Run),
+    source: &RunId,
+    run: &Run,
     reply: &GivenReply,
     settings: &Settings,
     capture: &WorkflowCapture,
@@ -433,7 +436,7 @@ pub fn due_prompt(dir: &RunDir, run: &Run, agent: &Agent) -> Result<String, Erro
         |why: String| Error::from(VisitError::NoPromptDue { agent: agent.id.clone(), why });
     let pins = pinned::load(&dir.pins())?;
     let pins = pins.ok_or_else(|| no_prompt("its run has not kept its files".to_owned()))?;
-    let scope = pinned_scope(run, &run.settings, dir, (pins, None))?;
+    let scope = pinned_scope(run, &run.settings, dir, pins, None)?;
     let source = scope.at(agent.folder().as_ref()).map_err(step::Error::from)?;
     let results = format!("{}-{}.json", agent.id.file_name(), agent.step);
     let results_file = dir.results().join(results).display().to_string();

@@ -317,7 +317,7 @@ pub(super) fn found_from(
         variables: &variables,
         consent: &settings.consent,
         graphs: &|source, name| {
-            read_graph((scope, source), Some(entry), vocabulary, GraphProfile::Lenient, name)
+            read_graph(scope, source, Some(entry), vocabulary, GraphProfile::Lenient, name)
         },
     });
     findings.diagnostics
@@ -326,7 +326,8 @@ pub(super) fn found_from(
 /// Reads a graph of a folder whose first state is `entry`, or the usual one, or of another folder that is entered
 /// from there.
 pub fn read_graph(
-    (scope, source): (&WorkflowDir, &dyn WorkflowSource),
+    scope: &WorkflowDir,
+    source: &dyn WorkflowSource,
     entry: Option<&StateName>,
     vocabulary: &GraphVocabulary,
     profile: GraphProfile,

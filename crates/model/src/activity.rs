@@ -100,13 +100,7 @@ impl ActivityResult {
     pub fn into_value(self) -> Value {
         match self {
             Self::Value(value) => value,
-            Self::Commands(_)
-            | Self::Bases(_)
-            | Self::Changes(_)
-            | Self::Done
-            | Self::Replaced(..)
-            | Self::Claimed(_)
-            | Self::Started(_) => Value::Null,
+            _ => Value::Null,
         }
     }
 }
@@ -133,14 +127,8 @@ impl Activity {
         match self {
             Self::Operation(operation) => operation.class(),
             Self::Command(command) => command.class(),
-            // Each command has its own class.
-            Self::Commands(_)
-            | Self::StartWorkflow(_)
-            | Self::Bases { .. }
-            | Self::Changes { .. }
-            | Self::Assert { .. }
-            | Self::Retract { .. }
-            | Self::Claim { .. } => RecoveryClass::Guarded,
+            // Each of several commands has its own class.
+            _ => RecoveryClass::Guarded,
         }
     }
 

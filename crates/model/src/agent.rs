@@ -189,6 +189,13 @@ impl Agent {
         self.proposal().map_or(&self.session, |proposal| &proposal.session)
     }
 
+    pub(crate) fn turn_session_mut(&mut self) -> &mut Session {
+        match &mut self.stage {
+            StepStage::Evaluation { proposal, .. } => &mut proposal.session,
+            _ => &mut self.session,
+        }
+    }
+
     /// Returns the values for the placeholders of its state: its own, overridden by those the state was
     /// entered with.
     pub fn placeholder_values(&self) -> Variables {
@@ -576,14 +583,8 @@ impl Agent {
         calls: &[String],
         unsure: bool,
     ) {
-        let turn_session = match &mut self.stage {
-            StepStage::Evaluation { proposal, .. } => &mut proposal.session,
-            StepStage::State { .. }
-            | StepStage::Task(_)
-            | StepStage::Waiting(_)
-            | StepStage::WaitOver(_) => &mut self.session,
-        };
-        *turn_session = turn_session.after_turn(message);
+        let session = self.turn_session_mut();
+        *session = session.after_turn(message);
         self.approvals.suspend(self.turn, calls, unsure);
         self.turn = self.turn.saturating_add(1);
         self.end_timed_hold();

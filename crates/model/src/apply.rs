@@ -189,7 +189,7 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::RunBranched(event) => run_branched(run, event)?,
         Event::RunPaused { pause } => run_paused(run, pause),
         Event::RunResumed { settings } => run_resumed(run, settings),
-        Event::CommandReceived { id, command } => command_received(run, (id, command), record.at),
+        Event::CommandReceived { id, command } => command_received(run, id, command, record.at),
         Event::MessagesTaken { turn, message } => messages_taken(run, turn, message.as_ref())?,
     };
     if let Some(cost) = record.event.cost() {

@@ -77,10 +77,7 @@ impl PendingApproval {
         match self.stage {
             ApprovalStage::Asked => self.turn == turn,
             ApprovalStage::Suspended => true,
-            ApprovalStage::Answered(_)
-            | ApprovalStage::Decided(_)
-            | ApprovalStage::Granted
-            | ApprovalStage::Uncertain => false,
+            _ => false,
         }
     }
 }
@@ -127,7 +124,8 @@ impl StepApprovals {
     /// Takes the answer to an open approval; returns whether its turn runs, and `None` if there is no such approval.
     pub(crate) fn answer(
         &mut self,
-        (number, turn): (u32, u32),
+        number: u32,
+        turn: u32,
         verdict: ApprovalVerdict,
     ) -> Option<&PendingApproval> {
         let one = self.0.iter_mut().find(|one| one.number == number && one.is_open(turn))?;
@@ -160,10 +158,7 @@ impl StepApprovals {
                     true
                 }
                 ApprovalStage::Answered(_) => false,
-                other @ (ApprovalStage::Suspended
-                | ApprovalStage::Decided(_)
-                | ApprovalStage::Granted
-                | ApprovalStage::Uncertain) => {
+                other => {
                     one.stage = other;
                     true
                 }
@@ -193,10 +188,7 @@ impl StepApprovals {
                 true
             }
             ApprovalStage::Answered(_) | ApprovalStage::Asked => one.turn != turn,
-            ApprovalStage::Suspended
-            | ApprovalStage::Decided(_)
-            | ApprovalStage::Granted
-            | ApprovalStage::Uncertain => true,
+            _ => true,
         });
     }
 
@@ -208,10 +200,7 @@ impl StepApprovals {
                 true
             }
             ApprovalStage::Granted => false,
-            ApprovalStage::Asked
-            | ApprovalStage::Answered(_)
-            | ApprovalStage::Suspended
-            | ApprovalStage::Uncertain => true,
+            _ => true,
         });
     }
 
@@ -228,20 +217,15 @@ const MAX_NAMED: usize = 16;
 
 /// Returns the prompt of the turn that goes on after the calls of an ended turn were answered.
 fn resumption_prompt(approvals: &[PendingApproval]) -> String {
-    let decided = approvals.iter().filter_map(|one| match &one.stage {
-        ApprovalStage::Decided(verdict) => {
-            let again = if verdict.allows() {
-                "; it has not run: make the same call again"
-            } else {
-                "; it has not run: do not make it again"
-            };
-            Some(format!("- {}: {}{again}", one_line(&one.request.summary()), verdict.phrase()))
-        }
-        ApprovalStage::Asked
-        | ApprovalStage::Answered(_)
-        | ApprovalStage::Suspended
-        | ApprovalStage::Granted
-        | ApprovalStage::Uncertain => None,
+    let decided = approvals.iter().filter_map(|approval| {
+        let ApprovalStage::Decided(verdict) = &approval.stage else { return None };
+        let again = if verdict.allows() {
+            "; it has not run: make the same call again"
+        } else {
+            "; it has not run: do not make it again"
+        };
+        let call = one_line(&approval.request.summary());
+        Some(format!("- {call}: {}{again}", verdict.phrase()))
     });
     let lines: Vec<String> = decided.take(MAX_NAMED).collect();
     if lines.is_empty() {
@@ -481,8 +465,7 @@ mod stage_tests {
     fn asked(number: u32, turn: u32) -> PendingApproval {
         let input = json!({ "command": format!("touch {number}") });
         let (call, tool) = (format!("toolu_{number}"), "Bash".to_owned());
-        let request =
-            ApprovalRequest::new((call, tool), (&input, format!("c{number}")), Vec::new());
+        let request = ApprovalRequest::new(call, tool, &input, format!("c{number}"), Vec::new());
         PendingApproval {
             number,
             turn,
@@ -502,21 +485,21 @@ mod stage_tests {
         approvals.ask(asked(1, 0), None);
         assert_eq!(open(&approvals, 0), [1]);
         assert_eq!(open(&approvals, 1), [0; 0], "the turn is over");
-        assert!(approvals.answer((1, 0), ApprovalVerdict::Allow).is_some());
-        assert!(approvals.answer((1, 0), ApprovalVerdict::Allow).is_none());
+        assert!(approvals.answer(1, 0, ApprovalVerdict::Allow).is_some());
+        assert!(approvals.answer(1, 0, ApprovalVerdict::Allow).is_none());
     }
 
     #[test]
     fn calls_of_suspended_turn_wait_and_are_granted_once() {
         let mut approvals = StepApprovals::default();
         (1..=4).for_each(|number| approvals.ask(asked(number, 0), None));
-        approvals.answer((2, 0), ApprovalVerdict::Allow).expect("open");
-        approvals.answer((3, 0), ApprovalVerdict::Allow).expect("open");
+        approvals.answer(2, 0, ApprovalVerdict::Allow).expect("open");
+        approvals.answer(3, 0, ApprovalVerdict::Allow).expect("open");
         let not_run = ["toolu_1", "toolu_3"].map(str::to_owned);
         approvals.suspend(0, &not_run, false);
         assert_eq!(open(&approvals, 1), [1], "2 has run, and nobody needs 4 any more");
         assert!(approvals.hold_next_turn());
-        approvals.answer((1, 1), ApprovalVerdict::Deny { reason: "no".into() }).expect("open");
+        approvals.answer(1, 1, ApprovalVerdict::Deny { reason: "no".into() }).expect("open");
         assert!(!approvals.hold_next_turn());
         let prompt = approvals.resume();
         assert!(prompt.contains("Bash: touch 1: denied: no"), "{prompt}");
@@ -533,11 +516,11 @@ mod stage_tests {
     fn answer_that_may_have_been_told_is_no_grant() {
         let mut approvals = StepApprovals::default();
         (1..=2).for_each(|number| approvals.ask(asked(number, 0), None));
-        approvals.answer((1, 0), ApprovalVerdict::Allow).expect("open");
+        approvals.answer(1, 0, ApprovalVerdict::Allow).expect("open");
         approvals.suspend(0, &["toolu_1", "toolu_2"].map(str::to_owned), true);
         assert_eq!(open(&approvals, 1), [2]);
         assert!(approvals.uncertainty_note().is_some_and(|note| note.contains("touch 1")));
-        approvals.answer((2, 1), ApprovalVerdict::Allow).expect("open");
+        approvals.answer(2, 1, ApprovalVerdict::Allow).expect("open");
         approvals.resume();
         assert_eq!(approvals.grant_for(&asked(1, 1).request), None);
         assert_eq!(approvals.grant_for(&asked(2, 1).request), Some(2), "it was never told");
@@ -547,8 +530,8 @@ mod stage_tests {
     fn allowed_call_of_failed_turn_is_not_granted_but_told() {
         let mut approvals = StepApprovals::default();
         (1..=3).for_each(|number| approvals.ask(asked(number, 0), None));
-        approvals.answer((1, 0), ApprovalVerdict::Allow).expect("open");
-        approvals.answer((2, 0), ApprovalVerdict::Deny { reason: String::new() }).expect("open");
+        approvals.answer(1, 0, ApprovalVerdict::Allow).expect("open");
+        approvals.answer(2, 0, ApprovalVerdict::Deny { reason: String::new() }).expect("open");
         assert_eq!(approvals.uncertainty_note(), None);
         approvals.fail_turn(0);
         assert_eq!(open(&approvals, 1), [0; 0]);
@@ -600,7 +583,7 @@ mod verdict_tests {
         let rule = ApprovalRule { tool: "Bash".into(), content: Some("touch a *".into()) };
         let request = |rules| {
             let input = json!({ "command": "touch a" });
-            ApprovalRequest::new(("t".into(), "Bash".into()), (&input, "c".into()), rules)
+            ApprovalRequest::new("t".into(), "Bash".into(), &input, "c".into(), rules)
         };
         let state = || StateName::parse("START.md").expect("a name");
         let ruled = request(vec![rule.clone()]);

@@ -204,30 +204,21 @@ pub fn strictest(verdicts: Vec<PluginVerdict>) -> Option<PluginVerdict> {
 /// Returns the answer of plug-ins to a tool call that needs approval, in the words of a person, and the plug-in that
 /// gave it. A denial counts first; `None` if a person is to decide.
 pub fn approval_answer(verdicts: &[PluginVerdict]) -> Option<(String, String)> {
-    let denied = verdicts.iter().find_map(|one| match &one.verdict {
+    let denied = verdicts.iter().find_map(|PluginVerdict { by, verdict }| match verdict {
         ConsultVerdict::Deny { reason } | ConsultVerdict::Stop { reason, .. } => {
-            Some((one.by.clone(), format!("deny: {reason}")))
+            Some((by.clone(), format!("deny: {reason}")))
         }
-        ConsultVerdict::Proceed
-        | ConsultVerdict::Hold { .. }
-        | ConsultVerdict::Override { .. }
-        | ConsultVerdict::Allow { .. } => None,
+        _ => None,
     });
     denied.or_else(|| {
-        verdicts.iter().find_map(|one| match &one.verdict {
-            ConsultVerdict::Allow { span } => {
-                let answer = match span {
-                    AllowSpan::Once => "allow",
-                    AllowSpan::State => "allow-always",
-                    AllowSpan::Run => "allow-always-in-run",
-                };
-                Some((one.by.clone(), answer.to_owned()))
-            }
-            ConsultVerdict::Proceed
-            | ConsultVerdict::Hold { .. }
-            | ConsultVerdict::Override { .. }
-            | ConsultVerdict::Stop { .. }
-            | ConsultVerdict::Deny { .. } => None,
+        verdicts.iter().find_map(|PluginVerdict { by, verdict }| {
+            let answer = match verdict {
+                ConsultVerdict::Allow { span: AllowSpan::Once } => "allow",
+                ConsultVerdict::Allow { span: AllowSpan::State } => "allow-always",
+                ConsultVerdict::Allow { span: AllowSpan::Run } => "allow-always-in-run",
+                _ => return None,
+            };
+            Some((by.clone(), answer.to_owned()))
         })
     })
 }

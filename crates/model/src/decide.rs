@@ -232,9 +232,7 @@ fn step_finished(
             RestartDecision::Retry { not_before, .. } => {
                 (Some(not_before.unwrap_or(chosen.now)), None)
             }
-            RestartDecision::GiveUp
-            | RestartDecision::Pause(_)
-            | RestartDecision::AwaitLimit { .. } => (None, None),
+            _ => (None, None),
         }
     } else {
         (None, None)
@@ -246,10 +244,7 @@ fn step_finished(
         Transition::Call { .. } => Some(chosen.session),
         Transition::Result { .. } if restart_at.is_none() => None,
         Transition::Fork { .. } if !report.children.is_empty() => None,
-        Transition::Result { .. }
-        | Transition::Reset { .. }
-        | Transition::Function { .. }
-        | Transition::Fork { .. } => Some(chosen.ready.unwrap_or(chosen.session)),
+        _ => Some(chosen.ready.unwrap_or(chosen.session)),
     };
     let finished = Event::StepFinished(StepFinished {
         turn: report.turn.clone(),
@@ -406,13 +401,7 @@ fn settled(run: &Run, report: &TurnReport, state: &StateName) -> TurnCost {
             let amount = report.cost.amount.max(run.budget().estimate_cost(state));
             TurnCost { amount, estimated: true, ..report.cost.clone() }
         }
-        TurnJudgement::Accepted(_)
-        | TurnJudgement::Proposed { .. }
-        | TurnJudgement::JoinDue(_)
-        | TurnJudgement::NotStarted
-        | TurnJudgement::Violated { .. }
-        | TurnJudgement::Advanced(_)
-        | TurnJudgement::Failed(_) => report.cost.clone(),
+        _ => report.cost.clone(),
     }
 }
 

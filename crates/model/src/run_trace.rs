@@ -507,11 +507,7 @@ impl MomentAspects {
         match transition {
             Transition::Result { payload, .. } => all.with(TraceAspect::Payload, payload.as_str()),
             Transition::Ask { question, .. } => all.with(TraceAspect::Payload, question.as_str()),
-            Transition::Goto { .. }
-            | Transition::Reset { .. }
-            | Transition::Call { .. }
-            | Transition::Function { .. }
-            | Transition::Fork { .. } => all,
+            _ => all,
         }
     }
 }

@@ -436,15 +436,7 @@ impl Transition {
 impl Transition {
     /// Returns the fork tags of one reply after the first.
     fn further_forks(&self) -> &[ForkTag] {
-        match self {
-            Self::Fork { also, .. } => also,
-            Self::Goto { .. }
-            | Self::Reset { .. }
-            | Self::Call { .. }
-            | Self::Function { .. }
-            | Self::Ask { .. }
-            | Self::Result { .. } => &[],
-        }
+        if let Self::Fork { also, .. } = self { also } else { &[] }
     }
 
     /// Returns all states of the same folder that it names.

@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use raymond_lang::source::{checksum, short_name};
 use raymond_model::hexadecimal::hexadecimal;
 use raymond_model::id::RunId;
-use raymond_model::sealed_terms::{RunSeal, SealedJournal, WorkflowPins};
+use raymond_model::sealed_terms::{RunSeal, SealedJournal, SealedTerms, WorkflowPins};
+use raymond_model::settings::Settings;
 use raymond_model::turn::TurnOffset;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -331,6 +332,11 @@ pub fn pins_checksum(pins: Option<&WorkflowPins>) -> String {
     text.map_or_else(String::new, checksum)
 }
 
+/// Returns the terms of a run with these settings and these files.
+pub fn sealed_terms(settings: &Settings, pins: Option<&WorkflowPins>) -> SealedTerms {
+    SealedTerms { settings: settings.clone(), pins: pins_checksum(pins) }
+}
+
 fn name(directory: &str, run: &RunId) -> PathBuf {
     Path::new(PURPOSE).join(format!("{}-{run}.json", short_name(directory)))
 }
@@ -449,8 +455,6 @@ mod turn_proofs_tests {
 mod seal_tests {
     use super::*;
     use raymond_model::money::Usd;
-    use raymond_model::sealed_terms::SealedTerms;
-    use raymond_model::settings::Settings;
 
     #[test]
     fn seal_is_found_by_run_and_directory() {

@@ -241,7 +241,7 @@ impl Supervisor {
         let child = both.map(|(wanted, source)| step::child_options(wanted, source));
         let child = child.unwrap_or_default();
         let call = both.and_then(|(wanted, source)| step::call_budget(wanted, source));
-        let events = out_of_money(&self.run, agent, whose, (child, call), choice(None));
+        let events = out_of_money(&self.run, agent, whose, child, call, choice(None));
         self.commit_all(events, ctx);
     }
 

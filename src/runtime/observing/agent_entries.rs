@@ -132,16 +132,8 @@ impl TopAgentStatus {
     /// Returns whether the agent's next turn is due and waits for a process, a time or money, as in the live view of
     /// `run`.
     pub fn is_queued(&self) -> bool {
-        match self {
-            Self::Live(AgentStatus::Waiting(reason)) => {
-                ActivityKind::of_reason(reason) == ActivityKind::Queued
-            }
-            Self::Live(AgentStatus::Running)
-            | Self::Silent
-            | Self::Failed
-            | Self::Finished
-            | Self::Unneeded => false,
-        }
+        matches!(self, Self::Live(AgentStatus::Waiting(reason))
+            if ActivityKind::of_reason(reason) == ActivityKind::Queued)
     }
 
     /// Returns the class that is the same for all agents with this status.
@@ -352,12 +344,7 @@ pub fn apply_commands(run: &mut Run, dir: &RunDir, waiting: Vec<InboxCommand>) -
             }
             // They are about the run as a whole.
             RunCommand::Stop | RunCommand::Retry(_) => {}
-            RunCommand::Tell(_)
-            | RunCommand::Hold(_)
-            | RunCommand::Release(_)
-            | RunCommand::Edit(_)
-            | RunCommand::Attach(_)
-            | RunCommand::StopAgent { .. } => items.push(order(run, dir, (entry.name, command))),
+            command => items.push(order(run, dir, (entry.name, command))),
         }
     }
     items

@@ -30,7 +30,7 @@ use crate::process::turn_transcript::TurnTranscript;
 use crate::process::working_dirs::{ExchangeCopy, WorkingDirs};
 use crate::runtime::answerer::build_answerer;
 use crate::runtime::error::Error;
-use crate::runtime::graphs::{GraphSetup, ProgramStarter, StartFailure, working_dirs};
+use crate::runtime::graphs::{GraphSetup, ProgramStarter, RunWorld, StartFailure, working_dirs};
 use crate::runtime::sharing::HostedCopy;
 use crate::runtime::supervise::pinned_scope;
 use crate::runtime::worker::registration::{ClaudePlaces, SessionKeeper};
@@ -402,23 +402,34 @@ impl HostPlaces {
         let pins = pinned::load(&store.dir().pins())?;
         let pins = pins.ok_or_else(|| Error::NoCopy { path: store.dir().workflow() })?;
         store.repair_copy(&pins)?;
-        let scope = pinned_scope(&run, &settings, store.dir(), (pins, None))?;
+        let scope = pinned_scope(&run, &settings, store.dir(), pins, None)?;
         let (steps, proofs) = (store.dir().steps(), store.step_proofs(false));
-        let proven = (&self.state, proofs.clone());
-        let built = build_answerer(&settings, &scope, steps.clone(), (&self.root, id), proven);
-        let runner = match built {
-            Ok(runner) => runner,
-            Err(error) => Rc::new(UnavailableRunner(error.to_string())) as Rc<dyn StepRunner>,
-        };
+        let built = build_answerer(
+            &settings,
+            &scope,
+            steps.clone(),
+            &self.root,
+            id,
+            &self.state,
+            proofs.clone(),
+        );
+        let runner = built.unwrap_or_else(|error| Rc::new(UnavailableRunner(error.to_string())));
         let dirs = working_dirs(&self.root, id, &settings).with_snapshots(run.worktrees.clone());
         let dirs = dirs.with_exchange(exchange);
         let runner = HostedRunner::around(runner, &settings, dirs.clone(), store.dir().results())
             .with_sessions(Arc::clone(&self.sessions));
         let marker = EnvironmentMarker { run: id.clone(), dir: self.root.path().to_owned() };
         let space = Dataspace::of(&self.root).with_key(&self.state.key()?);
-        let starting = (&settings, &scope, Arc::new(NoStarter) as Arc<dyn ProgramStarter>);
-        let graphs = GraphSetup::default();
-        let performer = graphs.world(dirs, (steps, proofs), marker, space, starting);
+        let performer = GraphSetup::default().world(RunWorld {
+            working_dirs: dirs,
+            steps,
+            proofs,
+            marker,
+            space,
+            settings: &settings,
+            scope: &scope,
+            starter: Arc::new(NoStarter),
+        });
         let policy = self.policy;
         Ok(HostedRun { runner: Rc::new(runner), performer, policy, settings, _store: store })
     }

@@ -281,7 +281,8 @@ impl RequestThreads {
         engine: &Arc<dyn Engine>,
         claim: &HostClaim,
         mail: UnboundedSender<WorkerMail>,
-        (report, counts): (HostReport, Arc<HostCounts>),
+        report: HostReport,
+        counts: Arc<HostCounts>,
     ) -> Result<Self, Error> {
         let ends = Arc::new(AtomicBool::new(false));
         let side = WorkerSide {

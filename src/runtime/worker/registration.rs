@@ -72,7 +72,8 @@ pub(super) async fn first_report(options: &WorkerOptions) -> HostReport {
 /// [`EngineError::HostTaken`] if the other worker is alive, or the engine cannot be asked.
 pub(super) async fn take_into_service(
     engine: &Arc<dyn Engine>,
-    (host, worker): (&HostName, &str),
+    host: &HostName,
+    worker: &str,
     report: &HostReport,
     interrupts: &mut InterruptReceiver,
 ) -> Result<Option<HostClaim>, Error> {

@@ -39,14 +39,14 @@ pub async fn serve(
 ) -> Result<(), Error> {
     let identity = HostIdentity::take(options.root.path())?;
     let report = first_report(&options).await;
-    let names = (&options.host, identity.worker.as_str());
-    let Some(claim) = take_into_service(&engine, names, &report, interrupts).await? else {
+    let (host, worker) = (&options.host, identity.worker.as_str());
+    let Some(claim) = take_into_service(&engine, host, worker, &report, interrupts).await? else {
         return Ok(());
     };
     tracing::info!(host = %claim.host, epoch = claim.epoch.0, "the host is in service");
     let (mail, mut incoming) = mpsc::unbounded_channel();
     let counts = Arc::new(HostCounts::default());
-    let threads = RequestThreads::start(&engine, &claim, mail, (report, Arc::clone(&counts)))?;
+    let threads = RequestThreads::start(&engine, &claim, mail, report, Arc::clone(&counts))?;
     let takeover = options.takeover.clone();
     let takeover =
         takeover.map(|takeover| AbandonedRuns::watch(takeover, options.policy)).transpose()?;

@@ -187,7 +187,7 @@ impl ApprovalCalls {
         value.sort_all_objects();
         let checksum = checksum(&value);
         let rules = suggested_rules(asked.permission_suggestions);
-        let mut request = ApprovalRequest::new((call, tool), (&value, checksum), rules);
+        let mut request = ApprovalRequest::new(call, tool, &value, checksum, rules);
         request.subagent = text(asked.agent_id);
         let why = text(asked.decision_reason);
         // A hook and a rule can have any words for their reason.

@@ -404,15 +404,8 @@ impl Agent {
 
     /// Prepares a retry of its turn, in a session that begins where the turn did.
     pub(crate) fn retry_turn(&mut self, session: SessionId) {
-        match &mut self.stage {
-            StepStage::Evaluation { proposal, .. } => {
-                proposal.session = proposal.session.branched(session);
-            }
-            StepStage::State { .. }
-            | StepStage::Task(_)
-            | StepStage::Waiting(_)
-            | StepStage::WaitOver(_) => self.session = self.session.branched(session),
-        }
+        let current = self.turn_session_mut();
+        *current = current.branched(session);
         self.approvals.fail_turn(self.turn);
         self.turn = self.turn.saturating_add(1);
     }
@@ -437,13 +430,8 @@ impl Agent {
 
     /// Notes that the session its next turn would continue no longer exists.
     pub(crate) fn lose_session(&mut self) {
-        match &mut self.stage {
-            StepStage::Evaluation { proposal, .. } => proposal.session = proposal.session.lost(),
-            StepStage::State { .. }
-            | StepStage::Task(_)
-            | StepStage::Waiting(_)
-            | StepStage::WaitOver(_) => self.session = self.session.lost(),
-        }
+        let session = self.turn_session_mut();
+        *session = session.lost();
     }
 
     /// Forgets the restarts that are older than the period in which they count.

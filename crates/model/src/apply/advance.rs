@@ -82,12 +82,7 @@ pub(super) fn advanced(
     let mut effects = match *event.next_action {
         NextAction::Nothing => Vec::new(),
         NextAction::Question(_) => vec![Effect::Ask(id.clone())],
-        NextAction::Walk
-        | NextAction::Operation(_)
-        | NextAction::Task(_)
-        | NextAction::Agent { .. }
-        | NextAction::Join(_)
-        | NextAction::Wait => vec![Effect::Proceed(id.clone())],
+        _ => vec![Effect::Proceed(id.clone())],
     };
     if let AdvancedTo::Program(progress) = event.position
         && progress.status == ProgramStatus::Failed
@@ -119,13 +114,7 @@ fn enter_graph_state(agent: &mut Agent, progress: &GraphAdvanced, state: GraphSt
             graph.state = state;
             graph.history.extend(progress.visits.iter().cloned());
         }
-        (
-            None,
-            AgentExecution::Prompts
-            | AgentExecution::Program(_)
-            | AgentExecution::Other(_)
-            | AgentExecution::Role(_),
-        ) => {}
+        (None, _) => {}
     }
 }
 

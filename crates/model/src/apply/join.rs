@@ -245,7 +245,7 @@ pub(super) fn approval_answered(
 ) -> Result<Vec<Effect>, ApplyError> {
     let agent = due(run, &event.turn)?;
     let id = agent.id.clone();
-    let answered = agent.approvals.answer((event.number, event.turn.turn), event.verdict.clone());
+    let answered = agent.approvals.answer(event.number, event.turn.turn, event.verdict.clone());
     let Some(answered) = answered else { return Err(ApplyError::NotAsked(id)) };
     let is_running = matches!(answered.stage, ApprovalStage::Answered(_));
     let call = answered.request.call.clone();

@@ -264,7 +264,8 @@ fn rename(run: &mut Run, from: &str) {
 /// Takes in a command. One about an agent that has ended changes nothing.
 pub(super) fn command_received(
     run: &mut Run,
-    (id, command): (&str, &RunCommand),
+    id: &str,
+    command: &RunCommand,
     at: Timestamp,
 ) -> Vec<Effect> {
     match command {

@@ -62,8 +62,10 @@ impl ApprovalRequest {
     /// Creates a request from the call and the rules that Claude Code suggests. An edit without suggested rules gets
     /// one for its file.
     pub fn new(
-        (call, tool): (String, String),
-        (input, checksum): (&serde_json::Value, String),
+        call: String,
+        tool: String,
+        input: &serde_json::Value,
+        checksum: String,
         suggested: Vec<ApprovalRule>,
     ) -> Self {
         let input = BoundedInput::of(input);
@@ -356,8 +358,10 @@ mod tests {
             content: Some((*content).to_owned()),
         };
         ApprovalRequest::new(
-            ("toolu_1".into(), tool.into()),
-            (input, "c".into()),
+            "toolu_1".into(),
+            tool.into(),
+            input,
+            "c".into(),
             rules.iter().map(rule).collect(),
         )
     }

@@ -156,12 +156,7 @@ fn record(
     let new_session = match &next_action {
         NextAction::Task(_) => Some(chosen.ready.clone().unwrap_or_else(|| chosen.session.clone())),
         NextAction::Agent { .. } => Some(chosen.session.clone()),
-        NextAction::Walk
-        | NextAction::Operation(_)
-        | NextAction::Question(_)
-        | NextAction::Join(_)
-        | NextAction::Wait
-        | NextAction::Nothing => None,
+        _ => None,
     };
     let task = agent.task().map(|task| {
         Box::new(FinishedTask {

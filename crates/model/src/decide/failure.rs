@@ -301,7 +301,8 @@ pub fn out_of_money(
     run: &Run,
     agent: &Agent,
     whose: &BudgetScope,
-    (child_options, call_budget_usd): (AgentOptions, Option<Usd>),
+    child_options: AgentOptions,
+    call_budget_usd: Option<Usd>,
     chosen: NondeterministicInputs,
 ) -> Vec<Event> {
     let Some(proposal) = agent.proposal() else { return vec![without_money(run, agent, whose)] };
@@ -373,12 +374,7 @@ fn plug_in(name: &str) -> String {
 fn stopped_by_plugin(agent: &Agent, report: &TurnReport, by: &str, reason: &str) -> Event {
     let what = match report.judgement {
         TurnJudgement::NotStarted => "did not let its turn start",
-        TurnJudgement::Accepted(_)
-        | TurnJudgement::Proposed { .. }
-        | TurnJudgement::JoinDue(_)
-        | TurnJudgement::Violated { .. }
-        | TurnJudgement::Advanced(_)
-        | TurnJudgement::Failed(_) => "did not let it take its transition",
+        _ => "did not let it take its transition",
     };
     FailedTurn {
         turn: report.turn.clone(),

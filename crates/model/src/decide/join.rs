@@ -47,14 +47,15 @@ pub fn finish_join(
     let Some(outcome) = outcome else { return Vec::new() };
     let stopped = unneeded(run, agent, &pending.join)
         .map(|agent| StoppedChild { at_work: at_work(agent), agent: agent.clone() });
-    end_join(run, agent, &pending.join, (outcome, tally), stopped.collect())
+    end_join(run, agent, &pending.join, outcome, tally, stopped.collect())
 }
 
 fn end_join(
     run: &Run,
     agent: &Agent,
     join: &Join,
-    (outcome, tally): (JoinOutcome, JoinTally),
+    outcome: JoinOutcome,
+    tally: JoinTally,
     stopped: Vec<StoppedChild>,
 ) -> Vec<Event> {
     let fallback = join.fallback(outcome);

@@ -1,7 +1,7 @@
 //! Verdicts of plug-ins and their effects, and the effects of a spent budget.
 
 use super::*;
-use crate::agent::TurnHold;
+use crate::agent::{AgentOptions, TurnHold};
 use crate::budget::{BudgetScope, BudgetShare};
 use crate::consult::{ConsultVerdict, StopScope};
 use crate::id::AgentId;
@@ -169,7 +169,7 @@ fn spent_budget_error_names_budget_owner() {
     assert_eq!(scene.run.shares.get(&agent_id("main.1")), Some(&share));
     let told = |agent: &str, whose: BudgetScope| {
         let agent = scene.agent(agent);
-        let said = out_of_money(&scene.run, agent, &whose, Default::default(), chosen());
+        let said = out_of_money(&scene.run, agent, &whose, AgentOptions::default(), None, chosen());
         let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
         (failed.cause, failed.error.clone())
     };
@@ -195,8 +195,14 @@ fn spent_budget_error_names_called_state_and_caller() {
     scene.take("main", tag(TagName::Fork, "C.md", "W.md"));
     let whose = BudgetScope::Call { caller: agent_id("main"), depth: 0 };
     let told = |agent: &str| {
-        let said =
-            out_of_money(&scene.run, scene.agent(agent), &whose, Default::default(), chosen());
+        let said = out_of_money(
+            &scene.run,
+            scene.agent(agent),
+            &whose,
+            AgentOptions::default(),
+            None,
+            chosen(),
+        );
         let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
         failed.error.clone()
     };
@@ -269,7 +275,8 @@ fn proposal_is_accepted_unevaluated_when_budget_is_spent() {
     };
     scene.happens(one(&scene, proposed));
     let main = scene.agent("main").clone();
-    let said = out_of_money(&scene.run, &main, &BudgetScope::Run, Default::default(), chosen());
+    let said =
+        out_of_money(&scene.run, &main, &BudgetScope::Run, AgentOptions::default(), None, chosen());
     let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
     assert!(step.without_turn && step.overruled.is_none() && step.cost.amount == Usd::ZERO);
     scene.happens(said[0].clone());

@@ -17,8 +17,7 @@ use crate::turn::SuspendedTurn;
 fn request(call: &str) -> ApprovalRequest {
     let input = json!({ "command": "touch a" });
     let rule = ApprovalRule { tool: "Bash".into(), content: Some("touch a *".into()) };
-    let call = (call.to_owned(), "Bash".to_owned());
-    ApprovalRequest::new(call, (&input, "sum".into()), vec![rule])
+    ApprovalRequest::new(call.to_owned(), "Bash".to_owned(), &input, "sum".into(), vec![rule])
 }
 
 fn asks(scene: &mut Scene, call: &str) -> Vec<Effect> {

@@ -65,7 +65,7 @@ impl Program {
 
     /// Returns the words that answers to a request may have; empty if they may be any.
     pub fn expected(&self, request: &str) -> &[String] {
-        let expected = self.instructions().find_map(|one| match &one.kind {
+        let expected = self.instructions().find_map(|instruction| match &instruction.kind {
             InstructionKind::Send(send) if *send.request == *request => Some(&send.expect),
             _ => None,
         });
@@ -79,7 +79,7 @@ impl Program {
 
     /// Returns whether it sends any request.
     pub fn asks(&self) -> bool {
-        self.instructions().any(|one| one.kind.asked().is_some())
+        self.instructions().any(|instruction| instruction.kind.asked().is_some())
     }
 }
 
@@ -323,12 +323,7 @@ pub enum ProgramCondition {
         pattern: Regex,
     },
     /// `(equals TEXT TEXT)`
-    Equals {
-        /// One of the texts.
-        one: TextExpression,
-        /// The other one.
-        other: TextExpression,
-    },
+    Equals { left: TextExpression, right: TextExpression },
     /// `(verdict N WORD)`: the answer to that request has this word.
     Verdict {
         /// The verdict: [`TextExpression::Verdict`].
@@ -491,9 +486,9 @@ pub struct UserInput {
 
 /// Returns the instructions of a body and of all blocks in it, in the order of the file.
 pub fn instructions<'program>(body: &'program [Instruction]) -> Vec<&'program Instruction> {
-    let with_inner = |one: &'program Instruction| {
-        let inner = blocks(&one.kind).into_iter().flat_map(instructions);
-        std::iter::once(one).chain(inner)
+    let with_inner = |instruction: &'program Instruction| {
+        let inner = blocks(&instruction.kind).into_iter().flat_map(instructions);
+        std::iter::once(instruction).chain(inner)
     };
     body.iter().flat_map(with_inner).collect()
 }
@@ -503,7 +498,9 @@ pub(super) fn blocks(kind: &InstructionKind) -> Vec<&[Instruction]> {
     match kind {
         InstructionKind::Action(body) => vec![body],
         InstructionKind::Loop(repeat) => vec![&repeat.body],
-        InstructionKind::ForEach(bodies) => bodies.iter().map(|one| &one.body[..]).collect(),
+        InstructionKind::ForEach(bodies) => {
+            bodies.iter().map(|parallel| &parallel.body[..]).collect()
+        }
         InstructionKind::Branch { arms, otherwise } => {
             arms.iter().map(|arm| &arm.body[..]).chain(otherwise.as_deref()).collect()
         }
@@ -549,7 +546,7 @@ pub(super) fn condition_expressions<'a>(
     let of = |part: &'a ProgramCondition| match part {
         ProgramCondition::Signal { key, equals, .. } => key.iter().chain(equals).collect(),
         ProgramCondition::Matches { text, .. } => vec![text],
-        ProgramCondition::Equals { one, other } => vec![one, other],
+        ProgramCondition::Equals { left, right } => vec![left, right],
         ProgramCondition::Verdict { verdict, .. } => vec![verdict],
         _ => Vec::new(),
     };
@@ -559,7 +556,9 @@ pub(super) fn condition_expressions<'a>(
 /// Returns the states of the scope itself that a program starts agents or runs in, each once.
 pub fn started(program: &Program) -> Vec<StateName> {
     let mut states = Vec::new();
-    for (folder, state) in program.instructions().filter_map(|one| started_in(&one.kind)) {
+    for (folder, state) in
+        program.instructions().filter_map(|instruction| started_in(&instruction.kind))
+    {
         if folder.is_none() && !states.contains(&state) {
             states.push(state);
         }
@@ -585,7 +584,9 @@ pub fn falls_through(body: &[Instruction]) -> bool {
         | InstructionKind::Continue => false,
         InstructionKind::Loop(repeat) => has_break(&repeat.body),
         InstructionKind::Action(body) => falls_through(body),
-        InstructionKind::ForEach(bodies) => bodies.iter().all(|one| falls_through(&one.body)),
+        InstructionKind::ForEach(bodies) => {
+            bodies.iter().all(|parallel| falls_through(&parallel.body))
+        }
         InstructionKind::Branch { arms, otherwise } => {
             arms.iter().any(|arm| falls_through(&arm.body))
                 || otherwise.as_ref().is_none_or(|body| falls_through(body))

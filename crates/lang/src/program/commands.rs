@@ -85,7 +85,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
         let code = format!("{name}/exit-code");
         let reads =
             |value: &&TextExpression| matches!(value, TextExpression::Bound(own) if **own == *code);
-        all().flat_map(|one| expressions(&one.kind)).any(|value| reads(&value))
+        all().flat_map(|instruction| expressions(&instruction.kind)).any(|value| reads(&value))
     };
     let mut warned = Vec::new();
     for instruction in all() {
@@ -303,12 +303,12 @@ impl ProgramReader<'_> {
     /// Returns the values for the places of a template.
     pub(super) fn arguments<'f>(&mut self, fields: &FormFields<'f>) -> Option<Vec<&'f Form>> {
         let Some(form) = fields.get("args") else { return Some(Vec::new()) };
-        let one = |forms: &[Form]| match &forms.first()?.content {
+        let value_name = |forms: &[Form]| match &forms.first()?.content {
             FormContent::Symbol(name) if VALUE.names.contains(&name.as_str()) => Some(name.clone()),
             _ => None,
         };
         match &form.content {
-            FormContent::List(forms) => match one(forms) {
+            FormContent::List(forms) => match value_name(forms) {
                 None => return Some(forms.iter().collect()),
                 Some(name) => self.other(form, &format!("a list of values, `(({name} …))`,")),
             },
@@ -325,7 +325,7 @@ impl ProgramReader<'_> {
             let why = format!(
                 "the request {} is already sent in {}; give this one another id",
                 quoted(&name),
-                self.line(before)
+                self.files.line(before)
             );
             return self.refuse(form.at, "SX303", why);
         }

@@ -65,8 +65,8 @@ impl ProgramReader<'_> {
             "equals" => {
                 let wanted = ["a value", "the value that it is compared with"];
                 let values = self.exactly(&fields, wanted)?;
-                let [one, other] = values.map(|form| self.value(form));
-                Some(ProgramCondition::Equals { one: one?, other: other? })
+                let [left, right] = values.map(|form| self.value(form));
+                Some(ProgramCondition::Equals { left: left?, right: right? })
             }
             "after" => {
                 let [duration] = self.exactly(&fields, ["a duration, such as \"30m\""])?;
@@ -162,8 +162,8 @@ impl ProgramReader<'_> {
         let requests = self.need(fields, "request-id").and_then(|form| self.requests_read(form));
         let on_error = self.optional(fields, "on-error", Self::state);
         let (requests, on_error) = (requests?, on_error?);
-        let one = |request| ProgramCondition::Response { request, on_error };
-        Some(all_of(requests.into_iter().map(one).collect()))
+        let ended = |request| ProgramCondition::Response { request, on_error };
+        Some(all_of(requests.into_iter().map(ended).collect()))
     }
 
     fn matches(&mut self, fields: &FormFields<'_>) -> Option<ProgramCondition> {
@@ -256,8 +256,8 @@ impl ProgramReader<'_> {
     fn verdict_is(&mut self, request: &Form, word: &Form) -> Option<ProgramCondition> {
         let word_text = self.name(word, "a word of an answer")?.to_owned();
         let requests = self.requests_read(request)?;
-        let one = |request: ProgramSymbol| {
-            self.verdicts.push(VerdictUse {
+        let condition = |request: ProgramSymbol| {
+            self.noted.verdicts.push(VerdictUse {
                 request: ProgramSymbol::clone(&request),
                 word: Some(word_text.clone()),
                 at: word.at,
@@ -265,14 +265,14 @@ impl ProgramReader<'_> {
             let verdict = TextExpression::Verdict(request);
             ProgramCondition::Verdict { verdict, word: word_text.clone() }
         };
-        let all: Vec<_> = requests.into_iter().map(one).collect();
+        let all: Vec<_> = requests.into_iter().map(condition).collect();
         Some(all_of(all))
     }
 
     /// Notes a verdict whose word is read as a value.
     pub(super) fn note_verdict(&mut self, request: &ProgramSymbol, at: SourcePlace) {
         let request = ProgramSymbol::clone(request);
-        self.verdicts.push(VerdictUse { request, word: None, at });
+        self.noted.verdicts.push(VerdictUse { request, word: None, at });
     }
 }
 

@@ -65,11 +65,11 @@ impl<'program> ConditionPart<'program> {
             }
             (
                 ProgramCondition::Equals {
-                    one: TextExpression::Text(one),
-                    other: TextExpression::Text(other),
+                    left: TextExpression::Text(left),
+                    right: TextExpression::Text(right),
                 },
                 _,
-            ) => (one == other) == self.is_negated,
+            ) => (left == right) == self.is_negated,
             _ => false,
         }
     }
@@ -98,65 +98,53 @@ impl<'program> ConditionPart<'program> {
 }
 
 /// Returns whether a condition holds wherever the other one holds.
-fn implies(one: &ProgramCondition, other: &ProgramCondition) -> bool {
-    match (one, other) {
+fn implies(condition: &ProgramCondition, other: &ProgramCondition) -> bool {
+    use ProgramCondition::{After, At, Equals, Matches, Response, Signal, Verdict};
+    match (condition, other) {
         (
-            ProgramCondition::Signal { label, key, equals, .. },
-            ProgramCondition::Signal { label: other, key: any_key, equals: any, .. },
+            Signal { label, key, equals, .. },
+            Signal { label: other_label, key: other_key, equals: other_equals, .. },
         ) => {
-            label == other
-                && (any_key.is_none() || any_key == key)
-                && (any.is_none() || any == equals)
+            label == other_label
+                && (other_key.is_none() || other_key == key)
+                && (other_equals.is_none() || other_equals == equals)
         }
-        (
-            ProgramCondition::Response { request, .. },
-            ProgramCondition::Response { request: other, .. },
-        ) => request == other,
-        (
-            ProgramCondition::Matches { text, pattern },
-            ProgramCondition::Matches { text: other, pattern: own },
-        ) => text == other && pattern.as_str() == own.as_str(),
-        (
-            ProgramCondition::Verdict { verdict, word },
-            ProgramCondition::Verdict { verdict: other, word: own },
-        ) => verdict == other && word == own,
-        (
-            ProgramCondition::Equals { one, other },
-            ProgramCondition::Equals { one: same, other: own },
-        ) => (one == same && other == own) || (one == own && other == same),
-        (ProgramCondition::After(later), ProgramCondition::After(sooner)) => sooner <= later,
-        (ProgramCondition::At(later), ProgramCondition::At(sooner)) => sooner <= later,
+        (Response { request, .. }, Response { request: other, .. }) => request == other,
+        (Matches { text, pattern }, Matches { text: other_text, pattern: other_pattern }) => {
+            text == other_text && pattern.as_str() == other_pattern.as_str()
+        }
+        (Verdict { verdict, word }, Verdict { verdict: other_verdict, word: other_word }) => {
+            verdict == other_verdict && word == other_word
+        }
+        (Equals { left, right }, Equals { left: other_left, right: other_right }) => {
+            [left, right] == [other_left, other_right] || [left, right] == [other_right, other_left]
+        }
+        (After(later), After(sooner)) => sooner <= later,
+        (At(later), At(sooner)) => sooner <= later,
         _ => false,
     }
 }
 
 /// Returns whether two conditions never hold together: a fact has one value, and an answer one verdict.
-fn exclude(one: &ProgramCondition, other: &ProgramCondition) -> bool {
-    match (one, other) {
+fn exclude(condition: &ProgramCondition, other: &ProgramCondition) -> bool {
+    use ProgramCondition::{Equals, Signal, Verdict};
+    match (condition, other) {
         (
-            ProgramCondition::Signal { label, key: Some(key), equals: Some(equals), .. },
-            ProgramCondition::Signal {
-                label: same_label,
-                key: Some(same_key),
-                equals: Some(other),
+            Signal { label, key: Some(key), equals: Some(TextExpression::Text(value)), .. },
+            Signal {
+                label: other_label,
+                key: Some(other_key),
+                equals: Some(TextExpression::Text(other_value)),
                 ..
             },
-        ) => {
-            let is_text = |value: &TextExpression| matches!(value, TextExpression::Text(_));
-            label == same_label
-                && key == same_key
-                && is_text(equals)
-                && is_text(other)
-                && equals != other
+        ) => label == other_label && key == other_key && value != other_value,
+        (Verdict { verdict, word }, Verdict { verdict: other_verdict, word: other_word }) => {
+            verdict == other_verdict && word != other_word
         }
         (
-            ProgramCondition::Verdict { verdict, word },
-            ProgramCondition::Verdict { verdict: other, word: own },
-        ) => verdict == other && word != own,
-        (
-            ProgramCondition::Equals { one: value, other: TextExpression::Text(text) },
-            ProgramCondition::Equals { one: same, other: TextExpression::Text(other) },
-        ) => value == same && text != other,
+            Equals { left, right: TextExpression::Text(text) },
+            Equals { left: other_left, right: TextExpression::Text(other_text) },
+        ) => left == other_left && text != other_text,
         _ => false,
     }
 }

@@ -32,7 +32,8 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
 /// through the end of a state.
 pub(crate) fn state_ways(program: &Program) -> impl Iterator<Item = (usize, usize, bool)> {
     program.states.iter().enumerate().flat_map(|(number, state)| {
-        let named = instructions(&state.body).into_iter().flat_map(|one| ways(&one.kind));
+        let named =
+            instructions(&state.body).into_iter().flat_map(|instruction| ways(&instruction.kind));
         let falls = falls_through(&state.body).then_some((number, number + 1, true));
         named.map(move |way| (number, way.to, false)).chain(falls)
     })
@@ -53,8 +54,10 @@ fn unreachable(program: &Program, report: &mut FileDiagnostics) {
 }
 
 fn unused(program: &Program, report: &mut FileDiagnostics) {
-    let used: BTreeSet<usize> =
-        program.instructions().filter_map(|one| Some(one.kind.asked()?.0)).collect();
+    let used: BTreeSet<usize> = program
+        .instructions()
+        .filter_map(|instruction| Some(instruction.kind.asked()?.0))
+        .collect();
     for (number, role) in program.roles.iter().enumerate() {
         if !used.contains(&number) {
             let why = format!("the role {} is never used; remove it", quoted(&role.name));
@@ -65,12 +68,12 @@ fn unused(program: &Program, report: &mut FileDiagnostics) {
 
 /// Warns of instructions after an instruction that never leads to the next, in a body and in its blocks.
 fn dead_code(body: &[Instruction], report: &mut FileDiagnostics) {
-    let end = body.iter().position(|one| !falls_through(std::slice::from_ref(one)));
+    let end = body.iter().position(|instruction| !falls_through(std::slice::from_ref(instruction)));
     if let Some(dead) = end.and_then(|end| body.get(end + 1)) {
         let why = "this is unreachable: control never continues here; remove it";
         report.warning(dead.at, "SX402", why);
     }
-    for inner in body.iter().flat_map(|one| blocks(&one.kind)) {
+    for inner in body.iter().flat_map(|instruction| blocks(&instruction.kind)) {
         dead_code(inner, report);
     }
 }
@@ -126,9 +129,11 @@ impl<'program> ControlFlow<'program> {
         flow
     }
 
-    /// Adds the steps of a body that leads to a step; returns the first one. Later instructions have lower numbers.
+    /// Adds the steps of a body that leads to a step; returns the first instruction. Later instructions have lower numbers.
     fn body(&mut self, body: &'program [Instruction], after: usize, around: Around) -> usize {
-        body.iter().rev().fold(after, |after, one| self.instruction(one, after, around))
+        body.iter()
+            .rev()
+            .fold(after, |after, instruction| self.instruction(instruction, after, around))
     }
 
     fn instruction(
@@ -145,7 +150,8 @@ impl<'program> ControlFlow<'program> {
             InstructionKind::Action(body) => return self.body(body, after, around),
             InstructionKind::ForEach(bodies) => {
                 let bodies = bodies.iter().rev();
-                return bodies.fold(after, |after, one| self.body(&one.body, after, around));
+                return bodies
+                    .fold(after, |after, parallel| self.body(&parallel.body, after, around));
             }
             InstructionKind::Branch { arms, otherwise } => {
                 let anyway = otherwise.is_none().then_some(after);
@@ -193,8 +199,9 @@ impl<'program> ControlFlow<'program> {
     fn loops(&self, report: &mut FileDiagnostics) {
         let quiet = self.map(|step| step.instruction.is_some() && !step.waits());
         for LoopSteps { instruction, repeat, head, first, after } in &self.loops {
-            let leaves = |one: &&Instruction| {
-                matches!(one.kind, InstructionKind::Terminal { .. }) || !ways(&one.kind).is_empty()
+            let leaves = |instruction: &&Instruction| {
+                matches!(instruction.kind, InstructionKind::Terminal { .. })
+                    || !ways(&instruction.kind).is_empty()
             };
             let is_left = repeat.on_max.is_some()
                 || has_break(&repeat.body)
@@ -294,7 +301,7 @@ impl<'program> Step<'program> {
 
     /// Returns the requests that the step needs to have been sent, and how it uses them.
     fn needs(&self) -> impl Iterator<Item = (&'program ProgramSymbol, &'static str)> {
-        let kind = self.instruction.map(|one| &one.kind);
+        let kind = self.instruction.map(|instruction| &instruction.kind);
         let (condition, used) = match kind {
             Some(InstructionKind::Wait(wait)) => (Some(&wait.condition), "awaited"),
             _ => (self.arm, "read"),
@@ -318,7 +325,9 @@ fn requests_of(expression: &TextExpression) -> Vec<&ProgramSymbol> {
         TextExpression::Response(request) | TextExpression::Verdict(request) => vec![request],
         TextExpression::Field { answer, .. } => requests_of(answer),
         TextExpression::Signal { key: Some(key), .. } => requests_of(key),
-        TextExpression::Together(all) => all.iter().flat_map(|(_, one)| requests_of(one)).collect(),
+        TextExpression::Together(all) => {
+            all.iter().flat_map(|(_, answer)| requests_of(answer)).collect()
+        }
         _ => Vec::new(),
     }
 }

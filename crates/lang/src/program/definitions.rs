@@ -55,8 +55,7 @@ impl ProgramDefinitions {
     }
 
     fn define(&mut self, form: &Form, files: &ProgramFiles, report: &mut FileDiagnostics) {
-        let FormContent::List(forms) = &form.content else { return };
-        let [_, name, value] = forms.as_slice() else {
+        let [_, name, value] = form.inner() else {
             let why = "`define` takes a name and one value: `(define NAME \"text\")` or `(define NAME (one two))`";
             return report.error(form.at, "SX205", why);
         };
@@ -66,9 +65,8 @@ impl ProgramDefinitions {
     }
 
     fn define_block(&mut self, form: &Form, files: &ProgramFiles, report: &mut FileDiagnostics) {
-        let FormContent::List(forms) = &form.content else { return };
         let [_, name, Form { content: FormContent::List(parameters), .. }, body @ ..] =
-            forms.as_slice()
+            form.inner()
         else {
             let why =
                 "`defn` takes a name, a list of parameters, and actions: `(defn NAME (who) …)`";

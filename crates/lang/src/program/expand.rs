@@ -76,7 +76,7 @@ impl<'a> DefinitionExpander<'a> {
                         FormContent::List(self.body(forms, head == "action", bindings, depth + 1))
                     }
                     _ => FormContent::List(
-                        forms.iter().map(|one| self.form(one, bindings, depth + 1)).collect(),
+                        forms.iter().map(|form| self.form(form, bindings, depth + 1)).collect(),
                     ),
                 };
                 Form { content, at: form.at, span: form.span.clone() }
@@ -99,11 +99,11 @@ impl<'a> DefinitionExpander<'a> {
             match name.map(str::to_owned) {
                 Some(name) => {
                     let called = self.call(form, &name, in_action, bindings, depth);
-                    all.extend(
-                        called
-                            .into_iter()
-                            .map(|one| if in_action { one } else { as_instruction(one) }),
-                    );
+                    if in_action {
+                        all.extend(called);
+                    } else {
+                        all.extend(called.into_iter().map(as_instruction));
+                    }
                 }
                 None => all.push(self.form(form, bindings, depth)),
             }
@@ -129,18 +129,18 @@ impl<'a> DefinitionExpander<'a> {
         };
         let (parameters, body) = (parameters.clone(), body.clone());
         let arguments = &forms[1..];
-        let keyword = arguments.iter().find(|one| matches!(one.content, FormContent::Keyword(_)));
+        let keyword = arguments.iter().find(|form| matches!(form.content, FormContent::Keyword(_)));
         if arguments.len() != parameters.len() || keyword.is_some() {
             let takes = match parameters.len() {
                 0 => "no value".to_owned(),
                 1 => format!("one value, for {}", quoted(&parameters[0])),
                 many => format!("{many} values, for {}", quoted(&parameters.join(" "))),
             };
-            let at = keyword.map_or(form.at, |one| one.at);
+            let at = keyword.map_or(form.at, |keyword| keyword.at);
             self.report.error(at, "SX206", format!("{} takes {takes}", quoted(name)));
             return Vec::new();
         }
-        let values = arguments.iter().map(|one| self.form(one, bindings, depth + 1));
+        let values = arguments.iter().map(|form| self.form(form, bindings, depth + 1));
         let values: Vec<Form> = values.collect();
         let own: Bindings = parameters.into_iter().zip(values).collect();
         self.around.push(name.to_owned());
@@ -291,10 +291,7 @@ impl DefinitionExpander<'_> {
         let FormContent::List(roles) = form.content else { return form };
         let mut all = Vec::new();
         for role in roles {
-            let split = match &role.content {
-                FormContent::List(parts) => each_of(parts),
-                _ => None,
-            };
+            let split = each_of(role.inner());
             let Some((each, [name, options @ ..])) =
                 split.as_ref().map(|(each, rest)| (each, rest.as_slice()))
             else {
@@ -319,7 +316,7 @@ impl DefinitionExpander<'_> {
         let elements = match (&form.content, group) {
             (_, Some(roles)) => roles,
             (FormContent::List(forms), None)
-                if !forms.is_empty() && forms.iter().all(|one| one.text().is_some()) =>
+                if !forms.is_empty() && forms.iter().all(|form| form.text().is_some()) =>
             {
                 forms.clone()
             }
@@ -334,13 +331,13 @@ impl DefinitionExpander<'_> {
                 return None;
             }
         };
-        for (number, one) in elements.iter().enumerate() {
-            if elements[..number].iter().any(|before| before.text() == one.text()) {
+        for (number, element) in elements.iter().enumerate() {
+            if elements[..number].iter().any(|before| before.text() == element.text()) {
                 let why = format!(
                     "{} is in this list twice; remove one",
-                    quoted(one.text().unwrap_or_default())
+                    quoted(element.text().unwrap_or_default())
                 );
-                self.report.error(one.at, "SX204", why);
+                self.report.error(element.at, "SX204", why);
                 return None;
             }
         }
@@ -350,8 +347,7 @@ impl DefinitionExpander<'_> {
 
 /// Returns the list of a role's `:each`, and the role without it.
 fn each_of(parts: &[Form]) -> Option<(Form, Vec<Form>)> {
-    let is_each = |form: &Form| matches!(&form.content, FormContent::Keyword(key) if key == "each");
-    let at = parts.iter().position(is_each)?;
+    let at = parts.iter().position(|form| form.is_keyword("each"))?;
     let list = parts.get(at + 1)?.clone();
     let rest = parts[..at].iter().chain(&parts[at + 2..]).cloned().collect();
     Some((list, rest))

@@ -111,9 +111,8 @@ impl LibraryLoader<'_> {
     }
 
     fn require(&mut self, form: &Form, around: &mut Vec<String>) {
-        let FormContent::List(forms) = &form.content else { return };
         let [_, Form { content: FormContent::String(name) | FormContent::Symbol(name), at, .. }] =
-            forms.as_slice()
+            form.inner()
         else {
             let why = "`require` takes the path of one file, such as `(require \"lib.lisp\")`";
             return self.report.error(form.at, "SX205", why);
@@ -125,7 +124,7 @@ impl LibraryLoader<'_> {
                 around
                     .iter()
                     .chain([name])
-                    .map(|one| quoted(one))
+                    .map(|name| quoted(name))
                     .collect::<Vec<_>>()
                     .join(" requires ")
             );

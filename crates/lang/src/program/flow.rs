@@ -5,8 +5,8 @@
 
 use crate::flow::{END, EdgeKind, FAILED, Flow, PlaceKind, START};
 use crate::program::checked_program::{
-    Instruction, InstructionKind, Program, ProgramCondition, ProgramWay, TextExpression, failures,
-    falls_through, parts, shortened, ways,
+    BranchArm, Instruction, InstructionKind, Program, ProgramCondition, ProgramWay, TextExpression,
+    failures, falls_through, parts, shortened, ways,
 };
 use raymond_model::time::format_duration;
 
@@ -109,17 +109,17 @@ impl<'a> ProgramFlowBuilder<'a> {
                 self.ways(ways(kind));
             }
             InstructionKind::ForEach(bodies) => {
-                for one in bodies {
-                    self.body(&one.body, arm);
+                for parallel in bodies {
+                    self.body(&parallel.body, arm);
                 }
             }
             InstructionKind::Break => {}
             InstructionKind::Continue => self.lead(self.here, "loop", EdgeKind::Goes),
             InstructionKind::Branch { arms, otherwise } => {
-                for one in arms {
-                    let said = condition_label(&one.condition, self.program);
-                    self.body(&one.body, Some(&said));
-                    self.ways(failures(&one.condition));
+                for BranchArm { condition, body } in arms {
+                    let label = condition_label(condition, self.program);
+                    self.body(body, Some(&label));
+                    self.ways(failures(condition));
                 }
                 if let Some(body) = otherwise {
                     self.body(body, Some("otherwise"));
@@ -202,8 +202,8 @@ impl<'a> ProgramFlowBuilder<'a> {
         let program = self.program;
         let asked = program
             .instructions()
-            .filter_map(|one| one.kind.asked())
-            .filter(|(_, own)| ***own == *request);
+            .filter_map(|instruction| instruction.kind.asked())
+            .filter(|(_, name)| ***name == *request);
         for role in asked.filter_map(|(role, _)| program.roles.get(role)) {
             self.flow.join(&role_id(&role.name), self.here, "", EdgeKind::Answers);
         }
@@ -230,7 +230,7 @@ impl<'a> ProgramFlowBuilder<'a> {
 fn condition_label(condition: &ProgramCondition, program: &Program) -> String {
     let all = |conditions: &[ProgramCondition], word: &str| {
         let parts: Vec<String> =
-            conditions.iter().map(|one| condition_label(one, program)).collect();
+            conditions.iter().map(|part| condition_label(part, program)).collect();
         parts.join(word)
     };
     match condition {
@@ -246,8 +246,8 @@ fn condition_label(condition: &ProgramCondition, program: &Program) -> String {
         ProgramCondition::Matches { text, pattern } => {
             format!("{} ~ /{pattern}/", expression(text, program))
         }
-        ProgramCondition::Equals { one, other } => {
-            format!("{} = {}", expression(one, program), expression(other, program))
+        ProgramCondition::Equals { left, right } => {
+            format!("{} = {}", expression(left, program), expression(right, program))
         }
         ProgramCondition::Verdict { verdict: TextExpression::Verdict(request), word } => {
             format!("{request}: {word}")
@@ -257,13 +257,13 @@ fn condition_label(condition: &ProgramCondition, program: &Program) -> String {
         ProgramCondition::At(time) => format!("at {time}"),
         ProgramCondition::And(conditions) => all(conditions, " and "),
         ProgramCondition::Or(conditions) => all(conditions, " or "),
-        ProgramCondition::Not(one) => format!("not {}", condition_label(one, program)),
+        ProgramCondition::Not(negated) => format!("not {}", condition_label(negated, program)),
     }
 }
 
-fn expression(said: &TextExpression, program: &Program) -> String {
+fn expression(shown: &TextExpression, program: &Program) -> String {
     let role = |number: usize| program.roles.get(number).map_or("", |role| &role.name);
-    match said {
+    match shown {
         TextExpression::Text(text) => text.clone(),
         TextExpression::WorkflowId => "@workflow-id".to_owned(),
         TextExpression::Label => "@label".to_owned(),
@@ -274,7 +274,8 @@ fn expression(said: &TextExpression, program: &Program) -> String {
         TextExpression::Response(name) => format!("response {name}"),
         TextExpression::Verdict(name) => format!("verdict {name}"),
         TextExpression::Together(all) => {
-            let all: Vec<String> = all.iter().map(|(_, one)| expression(one, program)).collect();
+            let all: Vec<String> =
+                all.iter().map(|(_, answer)| expression(answer, program)).collect();
             all.join(", ")
         }
         TextExpression::Feedback(number) => format!("feedback {}", role(*number)),

@@ -22,7 +22,7 @@ use serde_json::json;
 use super::checked_program::{Instruction, Program};
 use crate::advance_fuel::AdvanceFuel;
 use crate::program::checked_program::{
-    InstructionKind, ParallelBody, ProgramCondition, TextExpression,
+    InstructionKind, ParallelBody, ProgramCondition, ProgramSymbol, TextExpression,
 };
 pub use crate::program::interpreter::commands::{DEFINITION_LABEL, published_facts};
 pub use crate::program::interpreter::shown::sought_facts;
@@ -371,34 +371,17 @@ impl ProgramInterpreter<'_> {
 
 // Takes the facts that waits consume, and binds them to names.
 
-/// The first part of a wait that holds.
-enum FirstOfWait {
-    /// This fact is taken.
-    Takes(Fact),
-    /// The condition holds, and takes no fact.
-    TakesNothing,
-    /// No part holds.
-    Missing,
-}
-
 impl ProgramInterpreter<'_> {
-    /// Returns the fact that has to be taken before a wait is over: that of the first part of an `or` that holds.
-    fn to_be_taken(&self, condition: &ProgramCondition) -> FirstOfWait {
-        match condition {
+    /// Returns the fact that has to be taken before a wait is over: that of the first alternative that holds, if it
+    /// takes one.
+    fn to_be_taken(&self, condition: &ProgramCondition) -> Option<Fact> {
+        let first = alternatives(condition).into_iter().find_map(|part| match part {
             ProgramCondition::Signal { consume: true, .. } => {
-                let fact = self.signalled(condition).ok().flatten();
-                fact.map_or(FirstOfWait::Missing, FirstOfWait::Takes)
+                self.signalled(part).ok().flatten().map(Some)
             }
-            ProgramCondition::Or(any) => {
-                let mut parts = any.iter().map(|one| self.to_be_taken(one));
-                let first = parts.find(|part| !matches!(part, FirstOfWait::Missing));
-                first.unwrap_or(FirstOfWait::Missing)
-            }
-            other => match self.judge(other) {
-                Ok(check) if check.holds => FirstOfWait::TakesNothing,
-                _ => FirstOfWait::Missing,
-            },
-        }
+            other => self.judge(other).is_ok_and(|check| check.holds).then_some(None),
+        });
+        first.flatten()
     }
 
     /// Binds a fact that was taken for the current wait.
@@ -410,56 +393,50 @@ impl ProgramInterpreter<'_> {
 
     /// Binds the names of a wait. The first name that the fact fits gets its value, and the others are empty.
     fn bind(&mut self, condition: &ProgramCondition, fact: Option<&Fact>) {
-        let mut signals = Vec::new();
-        collect(condition, &mut signals);
-        let is_one_of_several = matches!(condition, ProgramCondition::Or(_));
-        let taken = fact.and_then(|fact| {
-            let own = signals.iter().find(|own| self.fits(own, fact))?;
-            Some((own.name?, fact))
+        let signals = alternatives(condition);
+        let fitting = fact.and_then(|fact| {
+            let signal = signals.iter().find(|signal| self.fits(signal, fact))?;
+            Some((name_of_taken(signal)?.clone(), fact))
         });
-        for name in signals.iter().filter_map(|own| own.name).filter(|_| is_one_of_several) {
-            self.bindings.insert(name.to_owned(), String::new());
-            self.bindings.insert(format!("{name}/key"), String::new());
+        if matches!(condition, ProgramCondition::Or(_)) {
+            for name in signals.into_iter().filter_map(name_of_taken) {
+                self.bindings.insert(name.to_string(), String::new());
+                self.bindings.insert(format!("{name}/key"), String::new());
+            }
         }
-        if let Some((name, fact)) = taken {
-            self.bindings.insert(name.to_owned(), fact.value.clone());
+        if let Some((name, fact)) = fitting {
+            self.bindings.insert(name.to_string(), fact.value.clone());
             self.bindings.insert(format!("{name}/key"), fact.key.clone());
         }
     }
 
-    fn fits(&self, own: &TakingSignal<'_>, fact: &Fact) -> bool {
-        let is = |expression: Option<&TextExpression>, text: &str| {
-            expression
-                .is_none_or(|own| self.now(own).is_ok_and(|value| value.as_deref() == Some(text)))
+    /// Returns whether a condition is a signal that takes this fact.
+    fn fits(&self, condition: &ProgramCondition, fact: &Fact) -> bool {
+        let ProgramCondition::Signal { label, key, equals, consume: true, .. } = condition else {
+            return false;
         };
-        own.label == fact.label && is(own.key, &fact.key) && is(own.equals, &fact.value)
+        let is = |expression: &Option<TextExpression>, text: &str| {
+            expression.as_ref().is_none_or(|expression| {
+                self.now(expression).is_ok_and(|value| value.as_deref() == Some(text))
+            })
+        };
+        *label == fact.label && is(key, &fact.key) && is(equals, &fact.value)
     }
 }
 
-/// A `signal` that takes its fact.
-struct TakingSignal<'program> {
-    label: &'program str,
-    key: Option<&'program TextExpression>,
-    equals: Option<&'program TextExpression>,
-    name: Option<&'program str>,
+/// Returns the alternatives of a condition: the parts of an `or`, also of one in it, or the condition itself.
+fn alternatives(condition: &ProgramCondition) -> Vec<&ProgramCondition> {
+    match condition {
+        ProgramCondition::Or(any) => any.iter().flat_map(alternatives).collect(),
+        other => vec![other],
+    }
 }
 
-/// Collects the signals of a wait that take facts.
-fn collect<'program>(
-    condition: &'program ProgramCondition,
-    found: &mut Vec<TakingSignal<'program>>,
-) {
+/// Returns the name for the fact that a signal takes.
+fn name_of_taken(condition: &ProgramCondition) -> Option<&ProgramSymbol> {
     match condition {
-        ProgramCondition::Signal { label, key, equals, consume: true, bind } => {
-            found.push(TakingSignal {
-                label,
-                key: key.as_ref(),
-                equals: equals.as_ref(),
-                name: bind.as_deref(),
-            });
-        }
-        ProgramCondition::Or(any) => any.iter().for_each(|one| collect(one, found)),
-        _ => {}
+        ProgramCondition::Signal { consume: true, bind, .. } => bind.as_ref(),
+        _ => None,
     }
 }
 
@@ -499,13 +476,13 @@ impl ProgramInterpreter<'_> {
                 continue;
             }
             let depth = self.position.cursor.len();
-            match self.in_body(number, |own| own.run_body(depth))? {
+            match self.in_body(number, |body| body.run_body(depth))? {
                 BodyOutcome::Ended => self.position.parallel[number].is_through = true,
                 BodyOutcome::Waits => {}
                 BodyOutcome::Left => return Ok(()),
             }
         }
-        if self.position.parallel.iter().all(|one| one.is_through) {
+        if self.position.parallel.iter().all(|body| body.is_through) {
             self.position.parallel.clear();
             self.next();
             return Ok(());
@@ -523,10 +500,10 @@ impl ProgramInterpreter<'_> {
 
     /// Returns the wait for all bodies that wait.
     fn wait_for_bodies(&self) -> ProgramWait {
-        let waits = self.position.parallel.iter().filter_map(|one| one.wait.as_ref());
+        let waits = self.position.parallel.iter().filter_map(|body| body.wait.as_ref());
         let waits: Vec<&ProgramWait> = waits.collect();
         let awaiting = match waits.as_slice() {
-            [one] => one.awaiting.clone(),
+            [wait] => wait.awaiting.clone(),
             all => {
                 let all: Vec<&str> = all.iter().map(|wait| wait.awaiting.as_str()).collect();
                 format!("(and {})", all.join(" "))
@@ -613,7 +590,7 @@ impl ProgramInterpreter<'_> {
     ) -> Result<(), ProgramSuspension> {
         match self.position.active.take() {
             Some(number) if number < self.position.parallel.len() => {
-                self.in_body(number, |own| own.take_result(fetched))
+                self.in_body(number, |body| body.take_result(fetched))
             }
             _ => self.take_own_result(fetched),
         }

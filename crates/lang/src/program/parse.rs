@@ -192,24 +192,49 @@ pub(super) enum FormContent {
 impl Form {
     /// Returns the symbol that a list begins with.
     pub(super) fn head(&self) -> Option<&str> {
-        match &self.content {
-            FormContent::List(forms) => match forms.first().map(|first| &first.content) {
-                Some(FormContent::Symbol(name)) => Some(name),
-                _ => None,
-            },
+        match &self.inner().first()?.content {
+            FormContent::Symbol(name) => Some(name),
             _ => None,
+        }
+    }
+
+    /// Returns the forms in a list; none of any other form.
+    pub(super) fn inner(&self) -> &[Self] {
+        match &self.content {
+            FormContent::List(forms) => forms,
+            _ => &[],
+        }
+    }
+
+    /// Visits the form and those in it, outer ones first.
+    pub(super) fn walk(&self, visit: &mut dyn FnMut(&Self)) {
+        visit(self);
+        for form in self.inner() {
+            form.walk(visit);
+        }
+    }
+
+    /// Changes the form and those in it, outer ones first.
+    pub(super) fn walk_mut(&mut self, change: &mut dyn FnMut(&mut Self)) {
+        change(self);
+        if let FormContent::List(forms) = &mut self.content {
+            for form in forms {
+                form.walk_mut(change);
+            }
         }
     }
 
     /// Moves the form, and those in it, by a number of lines and bytes.
     pub(super) fn shift(&mut self, lines: u64, bytes: usize) {
-        self.at.line += lines;
-        self.span = self.span.start + bytes..self.span.end + bytes;
-        if let FormContent::List(forms) = &mut self.content {
-            for form in forms {
-                form.shift(lines, bytes);
-            }
-        }
+        self.walk_mut(&mut |form| {
+            form.at.line += lines;
+            form.span = form.span.start + bytes..form.span.end + bytes;
+        });
+    }
+
+    /// Returns whether it is this keyword.
+    pub(super) fn is_keyword(&self, name: &str) -> bool {
+        matches!(&self.content, FormContent::Keyword(key) if key == name)
     }
 
     /// Returns the number of lists within each other.

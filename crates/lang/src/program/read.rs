@@ -43,23 +43,11 @@ fn read_and_check(
     let LoadedForms { own, required, files, text: all_text, faults } = loaded;
     let (forms, defined, variables) = expanded(own, required, &files, &mut report);
     let lines = LineIndex::new(&all_text);
-    let mut reader = ProgramReader::new(&all_text, &lines, source, report);
-    reader.files = Some(&files);
+    let mut reader = ProgramReader::new(&all_text, &lines, source, &files, report);
     reader.defined = defined;
     reader.variables = variables;
     let workflow = read_workflow(&mut reader, forms);
-    let ProgramReader {
-        mut report,
-        labels,
-        facts,
-        state_keys,
-        context,
-        needs_branch,
-        requests,
-        answer_fields,
-        verdicts,
-        ..
-    } = reader;
+    let ProgramReader { mut report, requests, noted, .. } = reader;
     let names = requests.bind(&mut report);
     let is_sound = !report.has_errors() && !faults.iter().any(Diagnostic::is_error);
     let program = workflow.filter(|_| is_sound).and_then(|workflow| {
@@ -71,22 +59,22 @@ fn read_and_check(
             metadata,
             roles,
             states,
-            labels,
-            facts,
-            context,
-            needs_branch,
+            labels: noted.labels,
+            facts: noted.facts,
+            context: noted.context,
+            needs_branch: noted.needs_branch,
             hash,
             text: text.into(),
             files: files.clone(),
         })
     });
     if let Some(program) = &program {
-        reader::check(program, &answer_fields, &mut report);
-        conditions::check_verdicts(program, &verdicts, &mut report);
+        reader::check(program, &noted.answer_fields, &mut report);
+        conditions::check_verdicts(program, &noted.verdicts, &mut report);
         control_flow::check(program, &mut report);
         commands::check(program, &mut report);
         if with_started {
-            check_started(program, &state_keys, source, &mut report);
+            check_started(program, &noted.state_keys, source, &mut report);
         }
     }
     let program = program.filter(|_| !report.has_errors());

@@ -30,18 +30,12 @@ pub(super) struct ProgramReader<'a> {
     pub(super) states: BTreeMap<String, usize>,
     /// The numbers of the roles, by name.
     pub(super) roles: BTreeMap<String, usize>,
-    /// The labels of the facts that are read.
-    pub(super) labels: BTreeSet<String>,
-    /// The facts of these labels that can matter.
-    pub(super) facts: Vec<SoughtFacts>,
-    /// The keys of the states of other runs that are looked at.
-    pub(super) state_keys: Vec<TextExpression>,
-    /// The keys of the context that are needed.
-    pub(super) context: BTreeSet<String>,
+    /// What is checked once all has been read.
+    pub(super) noted: NotedUses,
     /// True while the condition of a wait is read.
     pub(super) in_wait: bool,
     /// The files that the text is made of.
-    pub(super) files: Option<&'a ProgramFiles>,
+    pub(super) files: &'a ProgramFiles,
     /// The names of the texts and lists that are defined.
     pub(super) defined: BTreeSet<String>,
     /// The names of the elements of `for-each`.
@@ -50,12 +44,25 @@ pub(super) struct ProgramReader<'a> {
     pub(super) groups: RequestGroups,
     /// The number of loops around the instruction that is read.
     pub(super) loops: usize,
-    /// True if it needs a branch.
-    pub(super) needs_branch: bool,
     /// The names of taken payloads; `placeholders` are the uses of such names.
     pub(super) taken: BTreeSet<ProgramSymbol>,
     pub(super) placeholders: Vec<(ProgramSymbol, SourcePlace)>,
     pub(super) requests: RequestNames,
+}
+
+/// What the program reads and needs, as it is noted for the checks that come after reading.
+#[derive(Default)]
+pub(super) struct NotedUses {
+    /// The labels of the facts that are read.
+    pub(super) labels: BTreeSet<String>,
+    /// The facts of these labels that can matter.
+    pub(super) facts: Vec<SoughtFacts>,
+    /// The keys of the states of other runs that are looked at.
+    pub(super) state_keys: Vec<TextExpression>,
+    /// The keys of the context that are needed.
+    pub(super) context: BTreeSet<String>,
+    /// True if it needs a branch.
+    pub(super) needs_branch: bool,
     /// The fields of answers that are read.
     pub(super) answer_fields: Vec<AnswerField>,
     /// The verdicts that are read.
@@ -67,6 +74,7 @@ impl<'a> ProgramReader<'a> {
         text: &'a str,
         lines: &'a LineIndex<'a>,
         source: &'a dyn WorkflowSource,
+        files: &'a ProgramFiles,
         report: FileDiagnostics,
     ) -> Self {
         Self {
@@ -76,22 +84,16 @@ impl<'a> ProgramReader<'a> {
             report,
             states: BTreeMap::new(),
             roles: BTreeMap::new(),
-            labels: BTreeSet::new(),
-            facts: Vec::new(),
-            state_keys: Vec::new(),
-            context: BTreeSet::new(),
+            noted: NotedUses::default(),
             in_wait: false,
-            files: None,
+            files,
             defined: BTreeSet::new(),
             variables: BTreeSet::new(),
             groups: RequestGroups::new(),
             loops: 0,
-            needs_branch: false,
             taken: BTreeSet::new(),
             placeholders: Vec::new(),
             requests: RequestNames::default(),
-            answer_fields: Vec::new(),
-            verdicts: Vec::new(),
         }
     }
 
@@ -164,11 +166,6 @@ impl<'a> ProgramReader<'a> {
         let is_done = |what| [INSTRUCTION.what, ACTION.what].contains(&what);
         let both = is_done(is) && is_done(wanted.what);
         sort_of(name)?.names.iter().copied().find(|known| both && *known == name)
-    }
-
-    /// Returns a line for a message.
-    pub(super) fn line(&self, at: SourcePlace) -> String {
-        self.files.map_or_else(|| format!("line {}", at.line), |files| files.line(at))
     }
 
     /// Reports that another form is expected here.
@@ -346,7 +343,7 @@ pub(super) struct FormFields<'f> {
 impl<'f> FormFields<'f> {
     /// Returns the value of a keyword.
     pub(super) fn get(&self, key: &str) -> Option<&'f Form> {
-        self.keys.iter().find(|(own, _)| *own == key)?.1
+        self.keys.iter().find(|(name, _)| *name == key)?.1
     }
 }
 
@@ -380,7 +377,7 @@ impl ProgramReader<'_> {
             }
         }
         for (key, value) in std::mem::take(&mut fields.slips) {
-            if !fields.keys.iter().any(|(own, _)| *own == key) {
+            if !fields.keys.iter().any(|(name, _)| *name == key) {
                 fields.keys.push((key, value));
             }
         }
@@ -406,7 +403,7 @@ impl ProgramReader<'_> {
             self.report.error(at, "SX203", format!("{name} has no keyword {shown}{meant}"));
             fields.strange |= slip.is_none();
             fields.slips.extend(slip.map(|meant| (meant, value)));
-        } else if fields.keys.iter().any(|(own, _)| *own == key) {
+        } else if fields.keys.iter().any(|(name, _)| *name == key) {
             let why = format!("{shown} is given twice in this {name}; remove one of them");
             self.report.error(at, "SX204", why);
         } else {
@@ -420,7 +417,7 @@ impl ProgramReader<'_> {
 
     /// Returns the value of a keyword, and reports an error if it is missing.
     pub(super) fn need<'f>(&mut self, fields: &FormFields<'f>, key: &str) -> Option<&'f Form> {
-        let given = fields.keys.iter().find(|(own, _)| *own == key);
+        let given = fields.keys.iter().find(|(name, _)| *name == key);
         if given.is_none() && !fields.broken && !fields.strange {
             let why = format!("{} needs `:{key}`", quoted(fields.name));
             self.report.error(fields.at, "SX205", why);
@@ -518,7 +515,7 @@ fn node(form: &Form) -> YamlValue {
     let value = match (&form.content, form.text()) {
         (FormContent::Boolean(value), _) => YamlContent::Bool(*value),
         (FormContent::List(forms), _)
-            if !forms.is_empty() && forms.iter().all(|one| pair(one).is_some()) =>
+            if !forms.is_empty() && forms.iter().all(|form| pair(form).is_some()) =>
         {
             let pairs = forms.iter().filter_map(pair);
             let entry = |(key, value): (&Form, &Form)| YamlEntry {

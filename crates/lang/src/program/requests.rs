@@ -182,8 +182,8 @@ fn name_body(body: &mut [Instruction], names: &BTreeMap<ProgramSymbol, ProgramSy
                 continue;
             }
             InstructionKind::ForEach(bodies) => {
-                for one in bodies {
-                    name_body(&mut one.body, names);
+                for parallel in bodies {
+                    name_body(&mut parallel.body, names);
                 }
                 continue;
             }

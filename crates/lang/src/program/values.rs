@@ -41,7 +41,7 @@ impl ProgramReader<'_> {
             "workflow-id" => TextExpression::WorkflowId,
             "label" => TextExpression::Label,
             "branch" => {
-                self.needs_branch = true;
+                self.noted.needs_branch = true;
                 TextExpression::Branch
             }
             name => self.named(name, at),
@@ -51,7 +51,7 @@ impl ProgramReader<'_> {
     /// Reads a placeholder of the context, or of a taken payload.
     fn named(&mut self, name: &str, at: SourcePlace) -> TextExpression {
         if let Some(key) = name.strip_prefix(CONTEXT) {
-            self.context.insert(key.to_owned());
+            self.noted.context.insert(key.to_owned());
             return TextExpression::Context(key.to_owned());
         }
         let name = ProgramSymbol::from(name);
@@ -119,7 +119,7 @@ impl ProgramReader<'_> {
     fn field(&mut self, fields: &FormFields<'_>, answer: TextExpression) -> Option<TextExpression> {
         let Some(form) = fields.get("field") else { return Some(answer) };
         let path = self.name(form, "the name of a field, such as `score`")?.to_owned();
-        self.answer_fields.push(AnswerField {
+        self.noted.answer_fields.push(AnswerField {
             of: answer.clone(),
             path: path.clone(),
             at: form.at,
@@ -130,7 +130,7 @@ impl ProgramReader<'_> {
     /// Reads the label of the facts that a `signal` matches.
     pub(super) fn label(&mut self, fields: &FormFields<'_>) -> Option<String> {
         let label = self.fact(fields)?;
-        self.labels.insert(label.clone());
+        self.noted.labels.insert(label.clone());
         Some(label)
     }
 
@@ -142,14 +142,14 @@ impl ProgramReader<'_> {
         value: Option<&TextExpression>,
     ) {
         if label == STATE_LABEL {
-            self.state_keys.extend(key.cloned());
+            self.noted.state_keys.extend(key.cloned());
         }
         // A run that has ended otherwise must be seen, too.
         let value = value.filter(|_| label != STATE_LABEL);
         let sought =
             SoughtFacts { label: label.to_owned(), key: key.cloned(), value: value.cloned() };
-        if !self.facts.contains(&sought) {
-            self.facts.push(sought);
+        if !self.noted.facts.contains(&sought) {
+            self.noted.facts.push(sought);
         }
     }
 
@@ -173,18 +173,18 @@ impl ProgramReader<'_> {
     fn together(
         &mut self,
         form: &Form,
-        mut one: impl FnMut(&mut Self, ProgramSymbol) -> Option<TextExpression>,
+        mut value_of: impl FnMut(&mut Self, ProgramSymbol) -> Option<TextExpression>,
     ) -> Option<TextExpression> {
         let mut all = self.requests_read(form)?;
         if all.len() == 1 {
-            return one(self, all.remove(0));
+            return value_of(self, all.remove(0));
         }
         let name = form.text().unwrap_or_default();
         let mut values = Vec::new();
         for request in all {
             let element = request.strip_prefix(name).and_then(|rest| rest.strip_prefix('/'));
             let element = element.unwrap_or(&request).to_owned();
-            values.push((element, one(self, request)?));
+            values.push((element, value_of(self, request)?));
         }
         Some(TextExpression::Together(values))
     }

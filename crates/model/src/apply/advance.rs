@@ -433,16 +433,17 @@ pub(super) fn role_responded(
             role.take_request(next, at);
         }
     }
-    let goes_on = role.mailbox().is_some_and(|own| own.current.is_some() || own.released);
+    let goes_on =
+        role.mailbox().is_some_and(|mailbox| mailbox.current.is_some() || mailbox.released);
     let id = event.turn.agent.clone();
     if !event.without_turn {
         spend(run, &id, &event.state, event.cost.amount, EstimateUpdate::Yes);
     }
-    let told = asked.and_then(|(execution, request)| {
+    let program_agent = asked.and_then(|(execution, request)| {
         let outcome = RequestOutcome { status: &event.response, ended: Some(at), delegated_to };
         record_outcome(run, &id, &execution, &request, outcome)
     });
-    Ok(told.into_iter().chain(goes_on.then_some(id)).map(Effect::Proceed).collect())
+    Ok(program_agent.into_iter().chain(goes_on.then_some(id)).map(Effect::Proceed).collect())
 }
 
 /// The outcome of a request.
@@ -462,16 +463,13 @@ fn record_outcome(
     request: &RoleRequest,
     RequestOutcome { status, ended, delegated_to }: RequestOutcome<'_>,
 ) -> Option<AgentId> {
-    let program_agent = AgentId::parse(role.parent()?).ok()?;
-    let agent = run.agents.get_mut(&program_agent)?;
-    let own = agent.execution.program_mut().filter(|own| own.id == execution)?;
+    let program = served_program(run, role, execution)?;
     if let RequestStatus::Answer(text) = status {
-        own.answers.insert(request.role.clone(), text.clone());
+        program.answers.insert(request.role.clone(), text.clone());
     }
-    let id = own.id.as_str();
-    let asked = own.requests.get_mut(&request.name);
+    let asked = program.requests.get_mut(&request.name);
     if let Some(asked) =
-        asked.filter(|asked| request.id == format!("{id}/{}/{}", request.name, asked.number))
+        asked.filter(|asked| request.id == format!("{execution}/{}/{}", request.name, asked.number))
     {
         asked.status = status.clone();
         asked.ended = ended;
@@ -481,7 +479,17 @@ fn record_outcome(
         };
         asked.lost = matches!(status, RequestStatus::Failed(_)).then(lost);
     }
-    Some(program_agent)
+    AgentId::parse(role.parent()?).ok()
+}
+
+/// Returns the execution that a role serves, if it still exists.
+fn served_program<'run>(
+    run: &'run mut Run,
+    role: &AgentId,
+    execution: &str,
+) -> Option<&'run mut ProgramExecution> {
+    let agent = run.agents.get_mut(&AgentId::parse(role.parent()?).ok()?)?;
+    agent.execution.program_mut().filter(|program| program.id == execution)
 }
 
 /// Fails all requests of a role that has failed. Returns the execution's agent, if it still exists; a later
@@ -489,18 +497,16 @@ fn record_outcome(
 pub(super) fn fail_requests_of(run: &mut Run, role: &Agent, error: &str) -> Option<AgentId> {
     let mailbox = role.mailbox()?;
     let asked = mailbox.current.as_deref().into_iter().chain(&mailbox.queue);
-    let mut told = None;
+    let mut program_agent = None;
     for request in asked {
         let failed = RequestStatus::Failed(error.to_owned());
         let outcome = RequestOutcome { status: &failed, ended: None, delegated_to: None };
-        told = record_outcome(run, &role.id, &mailbox.execution, request, outcome).or(told);
+        program_agent = record_outcome(run, &role.id, &mailbox.execution, request, outcome);
     }
-    let program_agent = AgentId::parse(role.id.parent()?).ok()?;
-    let own = run.agents.get_mut(&program_agent).and_then(|agent| agent.execution.program_mut());
-    if let Some(own) = own.filter(|own| own.id == mailbox.execution) {
-        own.handles.retain(|_, agent| *agent != role.id);
+    if let Some(program) = served_program(run, &role.id, &mailbox.execution) {
+        program.handles.retain(|_, agent| *agent != role.id);
     }
-    told
+    program_agent
 }
 
 /// Releases the roles of a program that has ended: idle roles end now, busy ones after their queue.

@@ -242,8 +242,10 @@ impl ProgramAdvanced {
 
     /// Returns the next action.
     pub fn next_action(&self) -> Cow<'_, NextAction> {
-        let told = self.next_action.as_ref().map(Cow::Borrowed);
-        told.unwrap_or_else(|| Cow::Owned(self.progress.next_action()))
+        match &self.next_action {
+            Some(action) => Cow::Borrowed(action),
+            None => Cow::Owned(self.progress.next_action()),
+        }
     }
 }
 
@@ -277,10 +279,11 @@ impl ProgramProgress {
 
     /// Returns the next action of the program at this position.
     pub fn next_action(&self) -> NextAction {
-        let activity = self.position.activity.as_ref();
         match self.status {
-            ProgramStatus::Running => activity
-                .map_or(NextAction::Walk, |own| NextAction::Operation(own.name().to_owned())),
+            ProgramStatus::Running => match &self.position.activity {
+                Some(activity) => NextAction::Operation(activity.name().to_owned()),
+                None => NextAction::Walk,
+            },
             ProgramStatus::Waiting => NextAction::Wait,
             ProgramStatus::Completed | ProgramStatus::Failed => NextAction::Nothing,
         }

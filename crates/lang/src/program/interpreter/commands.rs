@@ -18,6 +18,7 @@ use serde_json::Value;
 use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::program::checked_program::{
     InstructionKind, ProgramCommand, ProgramCondition, RunRepetition, TextExpression, UserInput,
+    parts,
 };
 
 impl<'environment> ProgramInterpreter<'environment> {
@@ -140,7 +141,7 @@ impl ProgramInterpreter<'_> {
         let mut number = 0;
         while let Some(body) = self.position.parallel.get(number) {
             if body.commands().iter().any(|id| outcomes.contains_key(id)) {
-                self.in_body(number, |own| own.take_outcomes_of_body(outcomes))?;
+                self.in_body(number, |body| body.take_outcomes_of_body(outcomes))?;
             }
             number += 1;
         }
@@ -167,7 +168,7 @@ impl ProgramInterpreter<'_> {
         all: &[BodyCommand],
         why: &str,
     ) -> Result<(), ProgramSuspension> {
-        let mut outcomes = all.iter().map(|one| (one.id, Err(why.to_owned()))).collect();
+        let mut outcomes = all.iter().map(|command| (command.id, Err(why.to_owned()))).collect();
         self.take_outcomes(&mut outcomes)
     }
 }
@@ -304,19 +305,12 @@ impl ProgramInterpreter<'_> {
             TextExpression::Signal { label, key } => self.last_state(label, key.as_deref()),
             _ => None,
         };
-        match condition {
+        parts(condition).into_iter().find_map(|part| match part {
             ProgramCondition::Signal { label, key, .. } => self.last_state(label, key.as_ref()),
             ProgramCondition::Matches { text, .. } => of_text(text),
-            ProgramCondition::Equals { one, other } => of_text(one).or_else(|| of_text(other)),
-            ProgramCondition::And(all) | ProgramCondition::Or(all) => {
-                all.iter().find_map(|one| self.last_state_in(one))
-            }
-            ProgramCondition::Not(one) => self.last_state_in(one),
-            ProgramCondition::Response { .. }
-            | ProgramCondition::Verdict { .. }
-            | ProgramCondition::After(_)
-            | ProgramCondition::At(_) => None,
-        }
+            ProgramCondition::Equals { left, right } => of_text(left).or_else(|| of_text(right)),
+            _ => None,
+        })
     }
 
     fn publish(&mut self, value: String) {

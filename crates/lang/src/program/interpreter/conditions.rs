@@ -1,7 +1,7 @@
 //! Checks conditions, and carries out the instructions that block on them.
 
 use super::values::MissingValue;
-use super::{FirstOfWait, ProgramInterpreter, ProgramSuspension, shown};
+use super::{ProgramInterpreter, ProgramSuspension, shown};
 use crate::program::checked_program::{ProgramCondition, TextExpression, WaitInstruction};
 use crate::program::contradictions::is_contradictory;
 use raymond_model::activity::Activity;
@@ -73,7 +73,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             Err(missing) => return self.suspend(missing),
         };
         if judged.holds {
-            if let FirstOfWait::Takes(fact) = taken {
+            if let Some(fact) = taken {
                 let Fact { label, key, seq, .. } = fact;
                 return self.due(Activity::Claim { label, key, seq });
             }
@@ -139,15 +139,15 @@ impl<'environment> ProgramInterpreter<'environment> {
                     ConditionCheck { outside, ..ConditionCheck::pending(holds) }
                 }
             }
-            ProgramCondition::Equals { one, other } => {
-                let values = [self.now(one)?, self.now(other)?];
-                let holds = matches!(&values, [Some(one), Some(other)] if one == other);
+            ProgramCondition::Equals { left, right } => {
+                let values = [self.now(left)?, self.now(right)?];
+                let holds = matches!(&values, [Some(left), Some(right)] if left == right);
                 let is_outside =
                     |value: &TextExpression| matches!(value, TextExpression::Signal { .. });
-                if self.is_fixed(one) && self.is_fixed(other) {
+                if self.is_fixed(left) && self.is_fixed(right) {
                     ConditionCheck::fixed(holds)
                 } else {
-                    let outside = is_outside(one) || is_outside(other);
+                    let outside = is_outside(left) || is_outside(right);
                     ConditionCheck { outside, ..ConditionCheck::pending(holds) }
                 }
             }
@@ -160,19 +160,19 @@ impl<'environment> ProgramInterpreter<'environment> {
             ProgramCondition::At(time) => self.from(*time),
             ProgramCondition::And(all) => {
                 let mut whole = ConditionCheck::fixed(true);
-                for one in all {
-                    whole = whole.and(&self.judge(one)?);
+                for part in all {
+                    whole = whole.and(&self.judge(part)?);
                 }
                 whole
             }
             ProgramCondition::Or(any) => {
                 let mut whole = ConditionCheck::fixed(false);
-                for one in any {
-                    whole = whole.or(self.judge(one)?);
+                for part in any {
+                    whole = whole.or(self.judge(part)?);
                 }
                 whole
             }
-            ProgramCondition::Not(one) => self.judge(one)?.not(),
+            ProgramCondition::Not(negated) => self.judge(negated)?.not(),
         })
     }
 

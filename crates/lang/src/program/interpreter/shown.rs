@@ -81,7 +81,7 @@ pub(super) fn condition(
     value: &dyn Fn(&TextExpression) -> String,
 ) -> String {
     let all = |word: &str, conditions: &[ProgramCondition]| {
-        let parts: Vec<String> = conditions.iter().map(|one| condition(one, value)).collect();
+        let parts: Vec<String> = conditions.iter().map(|part| condition(part, value)).collect();
         format!("({word} {})", parts.join(" "))
     };
     match shown {
@@ -93,8 +93,8 @@ pub(super) fn condition(
         ProgramCondition::Matches { text, pattern } => {
             format!("(matches {} {:?})", expression(text, value), pattern.as_str())
         }
-        ProgramCondition::Equals { one, other } => {
-            format!("(equals {} {})", expression(one, value), expression(other, value))
+        ProgramCondition::Equals { left, right } => {
+            format!("(equals {} {})", expression(left, value), expression(right, value))
         }
         ProgramCondition::Verdict { verdict: TextExpression::Verdict(name), word } => {
             format!("(verdict {name} {word})")
@@ -104,7 +104,7 @@ pub(super) fn condition(
         ProgramCondition::At(time) => format!("(at \"{time}\")"),
         ProgramCondition::And(conditions) => all("and", conditions),
         ProgramCondition::Or(conditions) => all("or", conditions),
-        ProgramCondition::Not(one) => format!("(not {})", condition(one, value)),
+        ProgramCondition::Not(negated) => format!("(not {})", condition(negated, value)),
     }
 }
 

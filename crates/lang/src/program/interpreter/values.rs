@@ -161,7 +161,7 @@ impl<'environment> ProgramInterpreter<'environment> {
                 !self.requests_to(*role).any(|(_, request)| is_pending(request))
             }
             TextExpression::Field { answer, .. } => self.is_fixed(answer),
-            TextExpression::Together(all) => all.iter().all(|(_, one)| self.is_fixed(one)),
+            TextExpression::Together(all) => all.iter().all(|(_, answer)| self.is_fixed(answer)),
             TextExpression::Text(_)
             | TextExpression::WorkflowId
             | TextExpression::Label
@@ -256,7 +256,7 @@ impl Program {
     /// Returns the directories whose changes the program reads.
     pub(super) fn work_directories(&self) -> Vec<String> {
         let all = self.instructions();
-        let roles = all.flat_map(|one| expressions(&one.kind)).filter_map(of);
+        let roles = all.flat_map(|instruction| expressions(&instruction.kind)).filter_map(of);
         let mut directories: Vec<String> = roles.map(|role| self.directory_of(role)).collect();
         directories.sort();
         directories.dedup();

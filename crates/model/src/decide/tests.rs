@@ -16,7 +16,7 @@ use crate::event::{AgentFailed, TurnFailed};
 use crate::refusal::{ToolRefusal, ToolRefusals};
 use crate::run::{PauseReason, RunStatus};
 use crate::session::Session;
-use crate::supervision::{OnExhausted, RestartPolicy, SupervisionOverrides, SupervisionPolicy};
+use crate::supervision::{OnExhausted, SupervisionOverrides, SupervisionPolicy};
 use crate::tests::scene::{CENT, Scene, agent_id, goto, message, result, session, state, tag};
 use crate::transition::TagName;
 use crate::turn::TurnCost;

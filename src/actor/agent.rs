@@ -379,7 +379,8 @@ impl Handler<TurnEnded> for AgentActor {
             ..TurnReport::empty(ended.turn)
         };
         if is_discarded {
-            return self.report(report);
+            let then = |this: &mut Self, report, _: &mut Ctx<Self>| this.report(report);
+            return self.with_snapshot(&rules, report, OnSnapshotStop::Report, ctx, then);
         }
         let own_rules = rules.clone();
         let judge = move |this: &mut Self, report, ctx: &mut Ctx<Self>| {
@@ -573,8 +574,13 @@ impl AgentActor {
         let handle = ctx.spawn(planning.into_actor(self).map(move |(groups, taken), this, _| {
             match groups {
                 Ok(groups) => report.children = groups,
-                Err(ForkError::Ended) => report = TurnReport::empty(report.turn),
-                Err(ForkError::Stuck(why)) => report = TurnReport::stuck(report.turn, why),
+                Err(ForkError::Ended) => {
+                    report = TurnReport { cost: report.cost, ..TurnReport::empty(report.turn) };
+                }
+                Err(ForkError::Stuck(why)) => {
+                    let cost = report.cost;
+                    report = TurnReport { cost, ..TurnReport::stuck(report.turn, why) };
+                }
                 Err(ForkError::Hopeless(why)) => {
                     let message = format!("{taken}: {why}");
                     report = report.fail(TurnFailure::new(FailureCause::Workflow, message));

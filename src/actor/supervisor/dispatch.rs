@@ -10,7 +10,7 @@ use uuid::Uuid;
 use super::{ShutdownPhase, Supervisor};
 use crate::actor::agent::AgentActor;
 use crate::actor::context::{now, wall_clock_now};
-use crate::actor::observer::{AdvanceAgent, MessageRead};
+use crate::actor::observer::{AdvanceAgent, DiscardTurn, MessageRead};
 use crate::actor::runner::{StopLevel, TurnNews};
 use crate::domain::admission::{AdmissionLimits, AdmittedTurn, NO_OTHER_HOSTS};
 use crate::domain::agent::Agent;
@@ -69,6 +69,9 @@ impl Supervisor {
             Effect::AwaitLimit => self.await_limit(ctx),
             Effect::Abort => {
                 self.admission.drop_reserved();
+                // Their turns only count what they cost.
+                let ended = self.agents.iter().filter(|(id, _)| !self.run.agents.contains_key(id));
+                ended.for_each(|(_, actor)| actor.do_send(DiscardTurn));
                 self.context.runner.stop_all(StopLevel::Soon);
                 self.context.performer.stop();
                 self.hold(None, ctx);

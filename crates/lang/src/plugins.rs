@@ -77,6 +77,7 @@ type RawCommand = TextOr<Vec<String>>;
 
 impl NotText for Vec<String> {
     const EXPECTED: &str = "a command, as one text or as a list of its words";
+    const IS_LIST: bool = true;
 }
 
 /// Reads the entries of a manifest.

@@ -312,6 +312,8 @@ pub enum TextOr<T> {
 pub trait NotText {
     /// Both forms, for the message that a value is neither.
     const EXPECTED: &str;
+    /// Whether it is a list rather than a mapping.
+    const IS_LIST: bool = false;
 }
 
 impl<'de, T: NotText + Deserialize<'de>> Deserialize<'de> for TextOr<T> {
@@ -335,10 +337,16 @@ impl<'de, T: NotText + Deserialize<'de>> Visitor<'de> for TextOrVisitor<T> {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, list: A) -> Result<TextOr<T>, A::Error> {
+        if !T::IS_LIST {
+            return Err(A::Error::invalid_type(Unexpected::Seq, &self));
+        }
         T::deserialize(SeqAccessDeserializer::new(list)).map(TextOr::Other)
     }
 
     fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<TextOr<T>, A::Error> {
+        if T::IS_LIST {
+            return Err(A::Error::invalid_type(Unexpected::Map, &self));
+        }
         T::deserialize(MapAccessDeserializer::new(map)).map(TextOr::Other)
     }
 }

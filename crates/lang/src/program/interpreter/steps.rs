@@ -394,8 +394,13 @@ impl<'environment> ProgramInterpreter<'environment> {
         } else if round < max_rounds {
             return Ok(());
         } else if let Some(state) = on_max {
-            self.position.cursor.pop();
-            return self.go_to(state);
+            // A failure names the loop, and is recorded in its round.
+            let round = self.position.cursor.pop();
+            let gone = self.go_to(state);
+            if gone.is_err() {
+                self.position.cursor.extend(round);
+            }
+            return gone;
         } else if max.is_some() {
             format!(
                 "the loop has gone round {max_rounds} times, its :max; let it end by break, goto or terminal, or say where to continue: :on-max STATE"

@@ -262,6 +262,8 @@ mod scanner {
             ("crates/lang/src/x.rs", "use std::fs;"),
             ("crates/store/src/x.rs", "use std::process::Command;"),
             ("src/actor/x.rs", "fn f() { println!(); }"),
+            ("src/actor/x.rs", "fn f() { let x = clap::x(); }"),
+            ("src/runtime/x.rs", "use reqwest::Client;"),
             ("src/plugin/x.rs", "use crate::actor::supervisor::Supervisor;"),
             ("src/plugin/x.rs", "use crate::store;"),
             ("src/plugin/x.rs", "use raymond_store::fault;"),

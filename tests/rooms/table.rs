@@ -96,6 +96,23 @@ fn names(cell: &str) -> Vec<String> {
 /// The crates of the language itself; everything in them is allowed unless a row forbids it.
 const LANGUAGE: &[&str] = &["std", "core", "alloc"];
 
+/// The crates that only these rooms of the package use.
+const OWNED_CRATES: [(&[&str], &[&str]); 4] = [
+    (&["clap", "ratatui", "crossterm", "rustix"], &["cli"]),
+    (&["console"], &["cli", "plugin"]),
+    (
+        &["reqwest", "rustls", "opentelemetry", "opentelemetry_otlp", "opentelemetry_sdk"],
+        &["plugin"],
+    ),
+    (&["hyper", "hyper_util"], &["serve"]),
+];
+
+/// Returns whether a room of the package may use another crate; a crate of the workspace names its own.
+fn may_use(row: &RoomRow, other: &str) -> bool {
+    let owners = OWNED_CRATES.iter().find(|(crates, _)| crates.contains(&other));
+    row.rooms.is_none() || owners.is_none_or(|(_, rooms)| rooms.contains(&&*row.room))
+}
+
 /// Returns the reason why a room must not have this import; `None` if it may.
 pub(super) fn offence(source: &SourceFile, line: usize, path: &[String]) -> Option<String> {
     let import = path.join("::");
@@ -113,7 +130,7 @@ pub(super) fn offence(source: &SourceFile, line: usize, path: &[String]) -> Opti
     } else if LANGUAGE.contains(&first) {
         test || !is_within(&import, &row.never)
     } else {
-        true
+        may_use(row, first)
     };
     (!allowed).then_some(why)
 }

@@ -202,7 +202,7 @@ impl ProgramRunRow {
                 name: name.clone(),
                 label: label.clone(),
                 state: position.current.to_string(),
-                awaiting: position.wait.as_ref().map(|wait| wait.awaiting.to_string()),
+                awaiting: position.wait.as_ref().map(|wait| wait.awaiting.clone()),
             })
         };
         Self {

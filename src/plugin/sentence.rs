@@ -40,6 +40,7 @@ pub fn sentence_without_refusals(record: &Record) -> String {
     joined_lines(&event_sentence(record))
 }
 
+#[expect(clippy::too_many_lines, reason = "an arm for each event")]
 fn event_sentence(record: &Record) -> String {
     let folder = record.folder.as_ref();
     let shown = |state: &StateName| state.shown_in(folder);

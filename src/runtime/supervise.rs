@@ -143,22 +143,19 @@ fn launch_parts(
     let scope = pinned_scope(run, settings, store.dir(), pins.clone(), capture)?;
     let steps = store.dir().steps();
     let proofs = store.step_proofs(prepared.believes_unproven_steps);
-    let hosts = match held {
-        Some(held) => {
-            let mirror = EngineMirror::new(held.engine.clone(), root.clone(), user_state.clone());
-            Some(RemoteHosts::connect(held, mirror, settings)?)
-        }
-        None => None,
+    let connect = |held: &sharing::HeldRun| {
+        let mirror = EngineMirror::new(held.engine.clone(), root.clone(), user_state.clone());
+        RemoteHosts::connect(held, mirror, settings)
     };
-    let runner = match &hosts {
-        Some(hosts) => hosts.runner(settings),
-        None => {
-            let steps = steps.clone();
-            match build_runner(settings, &scope, steps, root, id, user_state, proofs.clone()) {
-                Ok(runner) => runner,
-                Err(error) if asks_nobody_yet(run) => Rc::new(UnavailableRunner(error.to_string())),
-                Err(error) => return Err(error),
-            }
+    let hosts = held.map(connect).transpose()?;
+    let runner = if let Some(hosts) = &hosts {
+        hosts.runner(settings)
+    } else {
+        let steps = steps.clone();
+        match build_runner(settings, &scope, steps, root, id, user_state, proofs.clone()) {
+            Ok(runner) => runner,
+            Err(error) if asks_nobody_yet(run) => Rc::new(UnavailableRunner(error.to_string())),
+            Err(error) => return Err(error),
         }
     };
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };

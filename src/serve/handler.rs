@@ -342,8 +342,8 @@ fn series(charges: &[TimedCharge], began: Timestamp, span: u64) -> Vec<CostSerie
     }
     for charge in charges {
         let span = usize::try_from(charge.at.since(began) / span).unwrap_or(usize::MAX);
-        let named = all.iter().position(|(name, _)| *name == charge.name);
-        let place = named.unwrap_or(all.len().saturating_sub(1));
+        let place = all.iter().position(|(name, _)| *name == charge.name);
+        let place = place.unwrap_or(all.len().saturating_sub(1));
         if let Some(sum) = all.get_mut(place).and_then(|(_, sums)| sums.get_mut(span)) {
             *sum += charge.dollars;
         }

@@ -3,6 +3,7 @@
 use raymond_model::host::HostName;
 use raymond_model::id::RunId;
 
+#[cfg(any(feature = "postgres", feature = "restate"))]
 use crate::EngineAddress;
 
 /// The reason why an engine did not do what it was asked for.

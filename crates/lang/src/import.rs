@@ -59,9 +59,9 @@ fn taken_apart(text: &str) -> Result<ImportedFolder, Error> {
     for entry in root.entries().iter().filter(|entry| &*entry.key != "states") {
         manifest_key(&entry.key, &entry.value, &mut of_manifest, &mut folder.notes);
     }
-    let states = match root.entry("states").map(|entry| &entry.value.value) {
-        Some(YamlContent::Map(states)) => states,
-        _ => return Err(Error::new(SourcePlace::START, needs_states())),
+    let states = root.entry("states").map(|entry| &entry.value.value);
+    let Some(YamlContent::Map(states)) = states else {
+        return Err(Error::new(SourcePlace::START, needs_states()));
     };
     if states.is_empty() {
         return Err(Error::new(SourcePlace::START, "`states` is empty"));

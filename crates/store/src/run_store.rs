@@ -331,6 +331,7 @@ impl LockedRun {
     ///
     /// # Errors
     /// [`Error::Exists`] if the id is taken, [`Error::Io`].
+    #[expect(clippy::needless_pass_by_value, reason = "the parts are made for this call")]
     pub fn create(
         root: &RunsRoot,
         first: &Record,

@@ -43,6 +43,9 @@ pub struct BegunExchange {
 
 impl WorkspaceExecutor {
     /// Pushes the commit that the run's directory is at, where its hosts begin.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn begin_exchange(
         &self,
         name: &ExchangeName,
@@ -64,6 +67,9 @@ impl WorkspaceExecutor {
     }
 
     /// Removes the commit from the exchange again, because the run could not be made.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn withdraw_exchange(&self, exchange: &GitExchange) -> Result<(), OperationError> {
         let base = format!("refs/heads/{}", base_branch(&self.0.place.marker.run)?);
         let lease = format!("--force-with-lease={base}:{}", exchange.base);
@@ -150,6 +156,9 @@ const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(4)];
 
 impl WorkspaceExecutor {
     /// Makes sure that the clone of the run's exchange is there. Returns where one of an earlier epoch was moved.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn clone_exchange(&self) -> Result<Option<PathBuf>, OperationError> {
         let working_dirs = self.working_dirs();
         let Some(copy) = working_dirs.exchange() else { return Ok(None) };
@@ -282,6 +291,9 @@ const FETCH_STEM: &str = "exchange.fetch";
 impl WorkspaceExecutor {
     /// Fetches the branches of the run for an agent in this worktree, or in the run's own directory. Returns what
     /// people should know: that a worktree has to be made again. A run without an exchange has nothing to fetch.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn fetch_work(
         &self,
         tree: Option<&AgentId>,
@@ -462,6 +474,9 @@ const PUSH: &str = "push --quiet --porcelain --no-verify --no-follow-tags --recu
 impl WorkspaceExecutor {
     /// Pushes the work in an agent's worktree, or in the run's own directory. Returns what people should know: that the
     /// exchange takes no snapshots. A run without an exchange has nothing to push.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn push_work(
         &self,
         tree: Option<&AgentId>,

@@ -75,6 +75,9 @@ impl WorkspaceExecutor {
     }
 
     /// Returns the text of a file of at most `max_bytes` bytes.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn text(&self, file: &str, max_bytes: u64) -> Result<String, OperationError> {
         let file = file.to_owned();
         let read =
@@ -89,6 +92,9 @@ impl WorkspaceExecutor {
 
     /// Executes an operation. `stem` is its unique name, valid as a file name, and the same after
     /// a crash; `again` says that an earlier runtime may have begun it.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn perform(
         &self,
         stem: &str,
@@ -123,6 +129,9 @@ impl WorkspaceExecutor {
     /// any commit it is the empty tree, and without a repository, or without git, it is `None`. A directory
     /// that does not exist yet has the commit of the directory it will be in. `stem` and `again` are
     /// as for an [operation](Self::perform).
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn bases(
         &self,
         stem: &str,
@@ -136,6 +145,9 @@ impl WorkspaceExecutor {
 
     /// Returns the changes in a directory since a commit, as a diff: committed, staged and unstaged ones,
     /// and new files that git does not ignore. The repository stays unchanged.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn changes(
         &self,
         stem: &str,

@@ -31,6 +31,9 @@ mod restore;
 
 impl WorkspaceExecutor {
     /// Returns the commit that its directory is at. `stem` names the caller, and is valid as a file name.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn head(&self, stem: &str) -> Result<String, OperationError> {
         let git = self.git(stem);
         GitRepository::of(git, self.root()).await?.head(git).await
@@ -38,6 +41,9 @@ impl WorkspaceExecutor {
 
     /// Ensures that an agent's worktree exists. It is made at `base`, or else at the commit of its
     /// nearest ancestor with a worktree, or else at that of the run's own directory.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn worktree(
         &self,
         agent: &AgentId,
@@ -54,6 +60,9 @@ impl WorkspaceExecutor {
 
     /// Checks, before a run begins, that git can make worktrees for its agents. Returns the reason why it cannot, or
     /// what people should know: nothing is in the submodules there.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn check_worktrees(&self) -> Result<Result<Option<String>, String>, OperationError> {
         let git = self.git(INSPECTION_NAME);
         let repository = GitRepository::of(git, self.root()).await?;
@@ -66,6 +75,9 @@ impl WorkspaceExecutor {
     }
 
     /// Returns all worktrees of the run, each with its inspection or the reason why there is none.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn trees(
         &self,
     ) -> Result<Vec<(WorktreeRecord, Result<WorktreeInspection, String>)>, OperationError> {
@@ -100,6 +112,9 @@ impl WorkspaceExecutor {
 
     /// Removes an agent's worktree, if that is allowed. `live` is true if an agent works in it. `all` allows the
     /// removal even if a commit has to be made to keep its content, or if its branch has to stay.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn remove_tree(
         &self,
         agent: &AgentId,
@@ -178,6 +193,9 @@ pub struct WorktreeChanges {
 
 impl WorkspaceExecutor {
     /// Returns the changes in an agent's worktree; `None` if it has none.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn tree_changes(
         &self,
         agent: &AgentId,

@@ -273,7 +273,9 @@ impl Stage {
                 interceptors: self.plugs.borrow().iter().map(|plug| plug()).collect(),
             };
             let (_interrupts, mut quiet) = mpsc::unbounded_channel();
-            let run = in_time(supervise(launch, &mut quiet)).await.expect("a run that is written");
+            let run = in_time(Box::pin(supervise(launch, &mut quiet)))
+                .await
+                .expect("a run that is written");
             in_time(audience.send(FinishPublishing::default()))
                 .await
                 .expect("an audience that stays");

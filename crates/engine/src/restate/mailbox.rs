@@ -47,14 +47,14 @@ impl HostMailbox for RestateEngine {
         is_first: bool,
         limit: usize,
     ) -> Result<Vec<HostRequest>, EngineError> {
-        let receiver = (HOST, claim.host.as_str().to_owned());
+        let queue = (HOST, claim.host.as_str().to_owned());
         if !is_first
             && received.is_empty()
-            && self.receivers.take_empty_wait(&receiver, Instant::now())
+            && self.receivers.take_empty_wait(&queue, Instant::now())
         {
             return Ok(Vec::new());
         }
-        let again = self.receivers.take_look_again(&receiver, Instant::now()).filter(|_| !is_first);
+        let again = self.receivers.take_look_again(&queue, Instant::now()).filter(|_| !is_first);
         let (runs, mut patience) = match again {
             Some(RunsToAsk::Known(runs)) => (runs, LOOK_AGAIN_AFTER),
             Some(RunsToAsk::Unknown) => (self.runs_for(claim)?, LOOK_AGAIN_AFTER),
@@ -81,7 +81,7 @@ impl HostMailbox for RestateEngine {
             Some(error) => tracing::debug!("{error}"),
             None => {}
         }
-        self.receivers.note(receiver, !requests.is_empty(), Instant::now());
+        self.receivers.note(queue, !requests.is_empty(), Instant::now());
         Ok(requests)
     }
 
@@ -113,17 +113,17 @@ impl HostMailbox for RestateEngine {
         received: &[String],
         limit: usize,
     ) -> Result<Vec<HostReply>, EngineError> {
-        let receiver = (RUN, lease.run.as_str().to_owned());
-        if received.is_empty() && self.receivers.take_empty_wait(&receiver, Instant::now()) {
+        let queue = (RUN, lease.run.as_str().to_owned());
+        if received.is_empty() && self.receivers.take_empty_wait(&queue, Instant::now()) {
             return Ok(Vec::new());
         }
-        let looks_again = self.receivers.take_look_again(&receiver, Instant::now()).is_some();
+        let looks_again = self.receivers.take_look_again(&queue, Instant::now()).is_some();
         let patience = if looks_again { LOOK_AGAIN_AFTER } else { Duration::ZERO };
         let deed = LeasedDeed::Replies { received: received.to_vec(), limit };
         let call = RunCall::Leased { epoch: lease.epoch, deed };
         let answer = self.run_patiently(&lease.run, &call, patience)?;
         let replies = part_of!(self, answer, RunAnswer::Replies(replies) => replies)?;
-        self.receivers.note(receiver, !replies.is_empty(), Instant::now());
+        self.receivers.note(queue, !replies.is_empty(), Instant::now());
         Ok(replies)
     }
 
@@ -214,8 +214,8 @@ impl RestateEngine {
             }
             other => return Err(self.unexpected(&other)),
         };
-        let receiver = (HOST, claim.host.as_str().to_owned());
-        self.receivers.note_runs(receiver, runs.clone(), Instant::now());
+        let queue = (HOST, claim.host.as_str().to_owned());
+        self.receivers.note_runs(queue, runs.clone(), Instant::now());
         Ok(runs)
     }
 

@@ -273,8 +273,9 @@ fn cause(text: &str) -> Result<FailureCause, String> {
 
 fn status(text: &str) -> Result<ExpectedStatus, String> {
     let names = ExpectedStatus::VARIANTS.iter().map(<&str>::from);
-    let named = ExpectedStatus::VARIANTS.iter().zip(names.clone()).find(|(_, name)| *name == text);
-    named.map(|(status, _)| *status).ok_or_else(|| unknown(text, "status", names))
+    let mut statuses = ExpectedStatus::VARIANTS.iter().zip(names.clone());
+    let status = statuses.find(|(_, name)| *name == text).map(|(status, _)| *status);
+    status.ok_or_else(|| unknown(text, "status", names))
 }
 
 fn unknown<'names>(

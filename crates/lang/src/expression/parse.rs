@@ -383,12 +383,15 @@ fn row_node(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
     }
     let mut single = single.into_iter();
     let next = |_: RulePair<'_>| single.next().ok_or_else(|| no_value(start));
-    let whole = PRECEDENCE.map_primary(next).map_infix(joined).parse(piece.into_inner())?;
+    let whole = PRECEDENCE
+        .map_primary(next)
+        .map_infix(|left, sign, right| joined(left, &sign, right))
+        .parse(piece.into_inner())?;
     Ok(whole.node)
 }
 
 /// Joins two parts of a row. What comes after further operators of one level is added to the part before.
-fn joined(left: RowResult, sign: RulePair<'_>, right: RowResult) -> RowResult {
+fn joined(left: RowResult, sign: &RulePair<'_>, right: RowResult) -> RowResult {
     let (RowPart { node, span: TextSpan { start, .. }, level }, right) = (left?, right?);
     let span = TextSpan { start, end: right.span.end };
     let is_same_level = level == Some(sign.as_rule());
@@ -398,24 +401,24 @@ fn joined(left: RowResult, sign: RulePair<'_>, right: RowResult) -> RowResult {
             return Err(SyntaxError::syntax(sign.as_span().start(), why));
         }
         (Rule::compare, left) => {
-            let comparison = operator::<ComparisonOperator>(&sign)?;
+            let comparison = operator::<ComparisonOperator>(sign)?;
             ExpressionNode::Comparison { comparison, sides: Box::new((left, right.node)), span }
         }
         (Rule::or | Rule::and, ExpressionNode::Logic { first, mut rest }) if is_same_level => {
-            rest.push((operator(&sign)?, right.node));
+            rest.push((operator(sign)?, right.node));
             ExpressionNode::Logic { first, rest }
         }
         (Rule::or | Rule::and, first) => ExpressionNode::Logic {
             first: Box::new(first),
-            rest: vec![(operator(&sign)?, right.node)],
+            rest: vec![(operator(sign)?, right.node)],
         },
         (_, ExpressionNode::Arithmetic { first, mut rest, .. }) if is_same_level => {
-            rest.push((operator(&sign)?, right.node));
+            rest.push((operator(sign)?, right.node));
             ExpressionNode::Arithmetic { first, rest, span }
         }
         (_, first) => ExpressionNode::Arithmetic {
             first: Box::new(first),
-            rest: vec![(operator(&sign)?, right.node)],
+            rest: vec![(operator(sign)?, right.node)],
             span,
         },
     };

@@ -81,7 +81,9 @@ impl<'program> ConditionPart<'program> {
                 Self { condition, is_negated: !is_negated }.collect(parts);
             }
             (ProgramCondition::And(all), false) | (ProgramCondition::Or(all), true) => {
-                all.iter().for_each(|part| self.of(part).collect(parts));
+                for part in all {
+                    self.of(part).collect(parts);
+                }
             }
             _ => parts.push(self),
         }

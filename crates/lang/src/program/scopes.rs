@@ -14,7 +14,9 @@ pub(super) type RequestGroups = BTreeMap<String, Vec<String>>;
 /// Gives the requests of each element their own names.
 pub(super) fn separate(forms: &mut [Form]) -> RequestGroups {
     let mut names = RequestUses::default();
-    forms.iter().for_each(|form| names.note(form));
+    for form in &*forms {
+        names.note(form);
+    }
     let mut groups = RequestGroups::new();
     for form in forms {
         separate_in(form, &names.sent, &mut groups);
@@ -31,7 +33,9 @@ fn separate_in(form: &mut Form, sent: &BTreeSet<String>, groups: &mut RequestGro
             && let Some(element) = element.text()
         {
             let mut uses = RequestUses::default();
-            body.iter().for_each(|form| uses.note(form));
+            for form in &*body {
+                uses.note(form);
+            }
             let mut names = uses.sent;
             if uses.has_unnamed {
                 names.extend(uses.read.into_iter().filter(|name| !sent.contains(name)));

@@ -29,6 +29,9 @@ const SETTINGS: &str = "core.autocrlf=false core.safecrlf=false";
 
 impl WorkspaceExecutor {
     /// Checks that worktrees of these agents can begin with the run's snapshots of them.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn check_snapshots(&self, agents: &[&AgentId]) -> Result<(), OperationError> {
         let git = self.git(STEM);
         let has_snapshot = |agent: &&&AgentId| self.working_dirs().snapshot(agent).is_some();
@@ -44,6 +47,9 @@ impl WorkspaceExecutor {
     }
 
     /// Has the run's own ref keep the snapshot that the worktree of an agent begins with.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn keep_snapshot(&self, agent: &AgentId) -> Result<(), OperationError> {
         let root = self.working_dirs().root();
         match self.working_dirs().snapshot(agent).and_then(SnapshotOutcome::taken) {
@@ -53,6 +59,9 @@ impl WorkspaceExecutor {
     }
 
     /// Gives the commits of an agent that has ended a branch of this run: other agents know its branch by the run's id.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn keep_branch(&self, agent: &AgentId) -> Result<(), OperationError> {
         let git = self.git(STEM).at(self.working_dirs().root());
         let snapshot = self.working_dirs().snapshot(agent).and_then(SnapshotOutcome::taken);
@@ -65,6 +74,9 @@ impl WorkspaceExecutor {
     }
 
     /// Removes the refs of all snapshots of the run. A directory that is in no repository has none.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn remove_snapshots(&self) -> Result<(), OperationError> {
         let git = self.git(STEM).at(self.working_dirs().root());
         let prefix = snapshot_refs(&self.0.place.marker.run);
@@ -235,6 +247,9 @@ const SNAPSHOT_SETTINGS: &str = "\
 
 impl WorkspaceExecutor {
     /// Makes a snapshot of an agent's worktree after a turn. It takes a minute at most.
+    ///
+    /// # Errors
+    /// [`OperationError`].
     pub async fn snapshot(
         &self,
         agent: &AgentId,

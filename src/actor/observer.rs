@@ -234,7 +234,7 @@ pub async fn consult(
 #[derive(Debug, Clone, Message)]
 #[rtype(result = "()")]
 pub struct Published {
-    /// The record.
+    /// The event with its number and time. All observers share it.
     pub record: Arc<Record>,
     /// The agent it is about, in its current state; absent if the agent has ended, or if the record is about the
     /// run.
@@ -273,7 +273,7 @@ pub struct PerformActivity {
     pub working_dir: WorkingDir,
     /// The commit that the agent's own worktree begins at, if it has one.
     pub base: Option<String>,
-    /// The activity.
+    /// What to perform: for example an operation of a graph, or a command of a program.
     pub activity: Activity,
     /// True if it may have been begun before: by a runtime that died, or an actor that failed.
     pub may_have_begun: bool,
@@ -296,7 +296,7 @@ pub struct TakeTransition {
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct AdvanceAgent {
-    /// The agent.
+    /// The agent to advance. It may have ended meanwhile.
     pub agent: AgentId,
     /// The permit of its turn; absent if it is to advance without one.
     pub permit: Option<TurnPermit>,
@@ -308,7 +308,7 @@ pub struct AdvanceAgent {
 pub struct TaskDone {
     /// The report with the cost of the turn.
     pub report: TurnReport,
-    /// The result.
+    /// The value that the task gave, or the reason why it gave none.
     pub result: WaitResult,
 }
 
@@ -339,7 +339,7 @@ pub struct DiscardTurn;
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct ApprovalRequested {
-    /// The turn.
+    /// The turn that makes the call. It may be over when this message is handled.
     pub turn: TurnId,
     /// The call.
     pub request: Box<ApprovalRequest>,
@@ -349,9 +349,9 @@ pub struct ApprovalRequested {
 #[derive(Debug, Message)]
 #[rtype(result = "()")]
 pub struct MessageRead {
-    /// The turn.
+    /// The turn whose process has read it.
     pub turn: TurnId,
-    /// The message.
+    /// The `uuid` of the message in the session.
     pub message: MessageId,
 }
 

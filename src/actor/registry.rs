@@ -22,7 +22,7 @@ const MAX_ITEM_BYTES: usize = 80;
 /// A live agent as it is seen from outside.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentView {
-    /// Its id.
+    /// The id by which people and commands name the agent, such as `main.2`.
     pub id: AgentId,
     /// The state it began in.
     pub began: StateName,

@@ -45,7 +45,7 @@ pub struct ReplayRunner {
 pub struct ReplayRunnerArgs {
     /// The path of the cassette, for messages.
     pub path: String,
-    /// The cassette.
+    /// The recorded turns that answer for the model.
     pub cassette: Cassette,
     /// The texts of this run that the marks in the cassette stand for.
     pub marks: PortableMarks,

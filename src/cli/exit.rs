@@ -129,7 +129,7 @@ pub enum Error {
     /// The run has no such agent.
     #[error("the run {run} has no agent {agent}; {}`raymond tree {run}` shows its agents", .similar.as_ref().map(|similar| format!("did you mean {similar}? ")).unwrap_or_default())]
     NoSuchAgent {
-        /// The run.
+        /// The run that was searched for the agent.
         run: RunId,
         /// The agent that was asked for.
         agent: AgentId,

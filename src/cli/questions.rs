@@ -21,7 +21,7 @@ pub struct OpenQuestion {
     pub agent: AgentId,
     /// The step of the agent.
     pub step: u64,
-    /// The question.
+    /// The text and the possible answers. For a tool call, they are those of its approval.
     pub question: Question,
     /// The time at which it was asked.
     pub since: Timestamp,

@@ -553,7 +553,6 @@ impl FoldSource for RankedBranches<'_> {
 /// The view of the screen.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 enum ScreenView {
-    /// The agents.
     #[default]
     Agents,
     /// The agents, while the filter is typed.
@@ -573,7 +572,6 @@ enum ScreenView {
 /// The selection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum RowSelection {
-    /// An agent.
     Agent(AgentId),
     /// A family in one row.
     Many(FamilyKey),

@@ -53,7 +53,7 @@ pub struct ExternalPlugin {
 pub struct RunPosition {
     /// Its id.
     pub run: RunId,
-    /// Its journal.
+    /// The path of the journal's file, as the program is told it.
     pub journal: String,
     /// The last record that is not sent to the program.
     pub seq: u64,

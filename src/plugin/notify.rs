@@ -118,7 +118,7 @@ const MAX_MESSAGE_BYTES: usize = 2000;
 /// A notification.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Notification {
-    /// Its kind.
+    /// What happened. The program of `--on-event` gets its name as `event`.
     pub kind: NotificationKind,
     /// Its text, one sentence.
     pub message: String,

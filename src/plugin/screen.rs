@@ -36,7 +36,7 @@ const LEAST: [usize; 6] = [24, 12, UNCUT, UNCUT, 6, 24];
 /// The facts of the headline that the agents do not tell.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunHeadline {
-    /// The run.
+    /// The id of the run.
     pub run: String,
     /// The time it was started or resumed.
     pub since: Timestamp,
@@ -53,7 +53,7 @@ pub struct RunHeadline {
 /// All that the live view shows.
 #[derive(Debug, Clone, Copy)]
 pub struct RunPicture<'run> {
-    /// The headline.
+    /// The facts about the whole run, such as its status and cost.
     pub headline: &'run RunHeadline,
     /// The live agents in the order of their numbers.
     pub views: &'run [Arc<AgentView>],
@@ -347,9 +347,9 @@ fn headline_line(picture: RunPicture<'_>, details: HeadlineDetails) -> StyledLin
 /// The status of a run in a window's title, tab or task bar.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WindowStatus {
-    /// The title.
+    /// The id of the run, the percentage that is done if it has several agents, and whether it needs a person.
     pub title: String,
-    /// The progress.
+    /// The bar in the task bar or tab. Its percentage counts agents that have ended.
     pub progress: ShownProgress,
 }
 

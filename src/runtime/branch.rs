@@ -486,7 +486,7 @@ pub enum BranchPoint {
     Record(u64),
     /// Before an agent's step, without what follows from it.
     Step {
-        /// The agent.
+        /// The agent whose step it is. It may have ended since.
         agent: AgentId,
         /// The number of the step, from 1.
         step: u64,
@@ -495,7 +495,7 @@ pub enum BranchPoint {
     States {
         /// The agent; `None` for each.
         agent: Option<AgentId>,
-        /// The states.
+        /// The names of the states. The first step in any of them counts.
         states: Vec<String>,
     },
 }

@@ -27,7 +27,7 @@ use crate::store::view::{RunView, load_view, story};
 /// Two runs and their difference.
 #[derive(Debug)]
 pub struct RunComparison {
-    /// The runs.
+    /// The first run as `a`, the second as `b`.
     pub runs: RunPair<ComparedRun>,
     /// Their difference.
     pub diff: RunDiff,

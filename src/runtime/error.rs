@@ -45,7 +45,7 @@ pub enum Error {
     /// A run cannot be shared by several machines.
     #[error("the run {run} cannot be shared by several machines: {why}")]
     NotShared {
-        /// The run.
+        /// The run whose terms or files cannot be written for the engine.
         run: RunId,
         /// The reason, and the remedy.
         why: String,
@@ -53,7 +53,7 @@ pub enum Error {
     /// The hosts of a run cannot exchange its work by git.
     #[error("the run {run} cannot exchange its work by git: {why}")]
     NotExchanged {
-        /// The run.
+        /// The id of the new run, which is not made.
         run: RunId,
         /// The reason, and the remedy.
         why: String,
@@ -61,7 +61,7 @@ pub enum Error {
     /// Git cannot make the worktrees of a run's agents.
     #[error("git cannot make worktrees for the agents of the run {run}: {why}")]
     NoWorktrees {
-        /// The run.
+        /// The run whose agents would work in them.
         run: RunId,
         /// The reason, and the remedy.
         why: String,
@@ -75,7 +75,7 @@ pub enum Error {
     /// A path cannot be stored in a journal.
     #[error("{path}: {what} must be UTF-8 text")]
     NotText {
-        /// The path.
+        /// The path before it was resolved.
         path: PathBuf,
         /// The role of the path.
         what: &'static str,
@@ -117,7 +117,7 @@ pub enum Error {
         agent: AgentId,
         /// The node where the agent stands.
         node: String,
-        /// The run.
+        /// The run that is to be resumed.
         run: RunId,
     },
     /// The node that an agent is at is no longer in the graph.
@@ -129,9 +129,9 @@ pub enum Error {
         path: String,
         /// The agent at the missing node.
         agent: AgentId,
-        /// The node.
+        /// The name of the node, which the edited file no longer has.
         node: String,
-        /// The run.
+        /// The run that is to be resumed.
         run: RunId,
     },
     /// The workflow does more than prompt, and its folder is not trusted.
@@ -158,9 +158,9 @@ pub enum Error {
         "the run {run} is not as you started it:\n{}\nit would execute:\n{}\nif that is what you want, repeat the command with --trust", .differences.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n"), .would.iter().map(|one| format!("  {one}")).collect::<Vec<_>>().join("\n")
     )]
     NotConfirmed {
-        /// The run.
+        /// The run that differs from its seal, or has none.
         run: RunId,
-        /// The differences.
+        /// What differs from the seal, a sentence each. Without a seal, that it has none.
         differences: Vec<String>,
         /// The privileged parts that it would execute.
         would: Vec<String>,
@@ -176,7 +176,7 @@ pub enum Error {
     /// The workflow's folder changes while a run of it is started.
     #[error("{folder}: the folder changed while the run was being started; start it again")]
     Unsteady {
-        /// The folder.
+        /// The root of the workflow, in or below which its `raymond.yaml` changed.
         folder: PathBuf,
     },
     /// An answer that was given ahead of time is none.
@@ -248,7 +248,7 @@ pub enum Error {
         "{}: the streams of all turns of the run {run} are missing, so there is nothing to record", .dir.display()
     )]
     NoStreams {
-        /// The run.
+        /// The run that was to be recorded.
         run: RunId,
         /// The directory in which they should be.
         dir: PathBuf,
@@ -272,7 +272,7 @@ pub enum Error {
     NoPlugIn {
         /// The name of the plug-in.
         name: String,
-        /// The command.
+        /// The program and its arguments, joined by spaces.
         command: String,
         /// The problem.
         why: String,
@@ -346,7 +346,7 @@ pub enum VisitError {
     /// An agent has no pending prompt.
     #[error("{agent} has no pending prompt: {why}")]
     NoPromptDue {
-        /// The agent.
+        /// The agent whose prompt was asked for.
         agent: AgentId,
         /// The reason.
         why: String,
@@ -354,7 +354,7 @@ pub enum VisitError {
     /// The session of an agent cannot be opened.
     #[error("the session of {agent} cannot be opened: {why}")]
     NotAttachable {
-        /// The agent.
+        /// The agent whose session was to be opened.
         agent: AgentId,
         /// The reason, and the remedy.
         why: String,

@@ -84,7 +84,7 @@ pub struct PlannedState {
 /// The program that would be started.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlannedProgram {
-    /// Its path.
+    /// The file of Claude Code, as it was found from the settings and `PATH`.
     pub path: PathBuf,
     /// Its version, if its files tell it.
     pub version: Option<String>,

@@ -37,7 +37,7 @@ pub struct Workflow {
     pub folder: Option<Folder>,
     /// The workflow's first state.
     pub entry: StateName,
-    /// The manifest.
+    /// What its `raymond.yaml` sets, or the defaults. The budget may come from the manifest of `ray`.
     pub manifest: Manifest,
     /// The stored text of the first state, a program; `None` for the text of its file.
     pub program: Option<String>,

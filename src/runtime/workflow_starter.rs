@@ -44,7 +44,6 @@ pub(super) struct WorkflowStarter {
     pub(super) root: RunsRoot,
     /// The run that starts others.
     pub(super) run: RunId,
-    /// Its settings.
     pub(super) settings: Settings,
     /// Its workflow's files as they were when it began.
     pub(super) scope: WorkflowDir,

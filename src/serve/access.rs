@@ -180,7 +180,7 @@ pub struct RequestHead {
     pub content_type: Option<String>,
     /// The token in `Authorization: Bearer`.
     pub bearer: Option<String>,
-    /// Its cookies.
+    /// The names and values in its `Cookie` header. Empty without that header, or with several.
     pub cookies: Vec<(String, String)>,
     /// The position after which a stream continues.
     pub last_event_id: Option<String>,

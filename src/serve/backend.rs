@@ -37,7 +37,7 @@ pub enum CommandQuery {
 /// A run that a stream follows.
 #[derive(Debug, Clone, Copy)]
 pub struct FollowedRun<'run> {
-    /// The run.
+    /// The run after its last record.
     pub run: &'run Run,
     /// The run once it has taken the commands in its inbox.
     pub expected: &'run Run,
@@ -51,7 +51,7 @@ pub struct FollowedRun<'run> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]
 pub struct CommandRefusal {
-    /// The kind.
+    /// Whether the thing is missing, the request is refused, or something failed.
     pub kind: RefusalKind,
     /// The error, as the command words it.
     pub message: String,

@@ -74,7 +74,7 @@ pub enum ConversationEntry {
 pub struct TurnConversation {
     /// The number of entries that were left out at the beginning.
     pub left_out: usize,
-    /// The entries.
+    /// The last entries, the oldest first. A limit keeps their number down.
     pub entries: Vec<ConversationEntry>,
 }
 

@@ -282,7 +282,7 @@ impl FeedPosition {
 /// An event of a stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FeedEvent {
-    /// The name.
+    /// The text after `event:` in the stream, such as `agents`.
     pub name: &'static str,
     /// The JSON, on one line.
     pub data: String,

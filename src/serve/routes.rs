@@ -41,7 +41,7 @@ pub enum PageRoute {
     Timeline(RunId),
     /// The conversation of a turn.
     Turn(RunId, TurnId),
-    /// An action.
+    /// An action by its name, which need not exist. Only `POST` reaches it.
     Action(String),
 }
 
@@ -166,7 +166,7 @@ fn decoded(text: &str) -> Option<String> {
 /// A file of the page.
 #[derive(Debug, PartialEq, Eq)]
 pub struct PageAsset {
-    /// The name.
+    /// The name of its file in `src/serve/assets`, such as `app.js`.
     pub name: &'static str,
     /// The type of its content.
     pub kind: &'static str,
@@ -376,7 +376,7 @@ pub enum BodyMisfit {
     /// The action has no such field.
     #[error("the action has no field `{field}`; it has {known}")]
     Unknown {
-        /// The field.
+        /// The name of the field, as the body has it.
         field: String,
         /// The fields that it has.
         known: String,
@@ -384,7 +384,7 @@ pub enum BodyMisfit {
     /// A value is of another type.
     #[error("`{field}` has to be of the type {wanted}")]
     Type {
-        /// The field.
+        /// The name of the field, as the body has it.
         field: String,
         /// The type.
         wanted: String,

@@ -62,7 +62,7 @@ pub enum AdvanceOutput {
 pub enum AdvanceNext {
     /// An action, after which it continues. An activity is in the position, or is yielded again at that position.
     Action(NextAction),
-    /// Its end.
+    /// The graph or program has ended, with a result or an error. A call returns the result.
     End {
         /// The result.
         payload: String,

@@ -47,7 +47,7 @@ pub enum Error {
         "a run {id} already exists; continue it with `raymond resume {id}` if it has not ended, or choose another --id"
     )]
     Exists {
-        /// The id.
+        /// The id that the new run was to have.
         id: RunId,
     },
     /// The run is locked by another raymond.

@@ -58,7 +58,7 @@ pub enum RecordError {
     /// A newer raymond wrote it.
     #[error("it has format {format}, and this raymond reads formats up to {FORMAT}")]
     Newer {
-        /// Its format.
+        /// The format that the line names, above [`FORMAT`].
         format: u32,
     },
     /// Its bytes are right, but this program does not understand them.

@@ -399,7 +399,7 @@ pub struct AnswerArgs {
 /// The first argument of `answer`: no id of a run contains `=`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum RunOrAnswer {
-    /// The run.
+    /// A word without `=`: the id of a run, or with `--last` the name of a tool call if an odd number of words follows.
     Run(RunId),
     /// The first answer, if no run is named.
     Answer(String, String),

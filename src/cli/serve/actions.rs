@@ -79,7 +79,6 @@ trait ActionBody: DeserializeOwned + JsonSchema {
 
 /// An action.
 pub(super) struct PageAction {
-    /// Its name.
     pub(super) name: &'static str,
     /// The sentence about it.
     pub(super) summary: &'static str,

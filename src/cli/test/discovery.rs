@@ -46,7 +46,6 @@ pub(super) struct LoadedCase {
     pub(super) workflow: PathBuf,
     /// The file of the case.
     pub(super) file: PathBuf,
-    /// The case.
     pub(super) case: TestCase,
 }
 

@@ -200,7 +200,6 @@ fn help_lines(width: usize) -> Vec<StyledLine> {
 pub(super) struct TableCells {
     /// The mark, the indentation and the id, or the number of agents.
     pub(super) name: String,
-    /// The state.
     pub(super) state: String,
     /// The time without progress.
     pub(super) quiet: String,
@@ -210,9 +209,7 @@ pub(super) struct TableCells {
     pub(super) spent: String,
     /// The item that a live agent was forked with.
     pub(super) item: String,
-    /// The activity.
     pub(super) activity: String,
-    /// The tone.
     pub(super) tone: TextTone,
 }
 

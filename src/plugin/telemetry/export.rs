@@ -421,7 +421,7 @@ pub enum TelemetryConfigError {
     Protocol {
         /// The variable.
         name: String,
-        /// The protocol.
+        /// The value of the variable, such as `grpc`.
         protocol: String,
     },
     /// The certificate cannot be used.

@@ -12,9 +12,7 @@ use crate::domain::turn::{FailureCause, TurnCost, TurnId};
 /// A turn that is over.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TurnSpanInput<'record> {
-    /// Its id.
     pub(super) id: &'record TurnId,
-    /// Its cost.
     pub(super) cost: &'record TurnCost,
     /// The evaluator's prompt, if it was asked.
     pub(super) evaluator: Option<&'record StateName>,

@@ -50,7 +50,7 @@ pub struct MonitoredTurn {
 /// The observation of a run from outside.
 #[derive(Debug, Clone, Copy)]
 pub struct MonitoredRun<'run> {
-    /// The run.
+    /// The state of the run after the last record that was read.
     pub run: &'run Run,
     /// True if a raymond holds it.
     pub held: bool,
@@ -157,13 +157,13 @@ impl TopAgentStatus {
 /// An agent on the screen.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AgentEntry {
-    /// Its id.
+    /// The id by which people and commands name the agent, such as `main.2`.
     pub id: AgentId,
     /// The state it began in, if known.
     pub began: Option<StateName>,
     /// The state it is in; `None` if it has ended.
     pub state: Option<StateName>,
-    /// Its status.
+    /// What it does or waits for, or how it ended.
     pub status: TopAgentStatus,
     /// The time of its last progress; `None` if it has ended.
     pub since: Option<Timestamp>,

@@ -447,7 +447,7 @@ pub(super) const RENEWAL_INTERVAL: Duration = Duration::from_secs(2);
 /// An engine, and the name that this raymond has there.
 #[derive(Debug, Clone)]
 pub struct RunEngine {
-    /// The engine.
+    /// The connection to the engine, which clones share.
     pub engine: Arc<dyn Engine>,
     /// The name of this raymond, which no other one has: its machine and its process.
     pub holder: String,
@@ -456,9 +456,9 @@ pub struct RunEngine {
 /// The right to supervise a run in an engine.
 #[derive(Debug, Clone)]
 pub struct HeldRun {
-    /// The engine.
+    /// The connection to the engine that gave the lease.
     pub engine: Arc<dyn Engine>,
-    /// The lease.
+    /// The run and its epoch. The engine refuses it once another raymond has taken the run over.
     pub lease: RunLease,
 }
 

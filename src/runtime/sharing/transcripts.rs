@@ -26,9 +26,9 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(500);
 /// A turn, and the host where it ran.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TurnPlace {
-    /// The turn.
+    /// The agent, its step, and the turn within that step.
     pub turn: TurnId,
-    /// The host.
+    /// The host that ran the turn, and is asked for its texts.
     pub host: HostName,
 }
 

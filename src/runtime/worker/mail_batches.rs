@@ -216,7 +216,6 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// The mail that the threads bring.
 #[derive(Debug)]
 pub(super) enum WorkerMail {
-    /// A request.
     Request(HostRequest),
     /// The host may do nothing more.
     Fenced(EngineError),

@@ -142,7 +142,7 @@ pub struct WorkerOptions {
     pub host: HostName,
     /// The number of turns that it runs at the same time.
     pub slots: u32,
-    /// Its labels.
+    /// The labels that states can ask for, from `--host-label`.
     pub labels: BTreeSet<HostLabel>,
     /// The directory of the runs that it hosts.
     pub root: RunsRoot,

@@ -157,7 +157,7 @@ pub enum InvalidFact {
     Large {
         /// The fact's label.
         label: String,
-        /// Its key.
+        /// The key within the label. The message leaves it out if it is empty.
         key: String,
         /// The length of its value, in bytes.
         bytes: usize,
@@ -169,7 +169,7 @@ pub enum InvalidFact {
     Full {
         /// The fact's label.
         label: String,
-        /// Its key.
+        /// The key within the label, whose queue is full.
         key: String,
     },
 }

@@ -2,21 +2,10 @@
 //!
 //! They are listed, so that unknown ones are found without hiding other mistakes.
 
-use serde_json::Value;
-
 use super::hint::for_unknown_key;
+use super::schema::shape::KeySpec;
 use super::turn_options::{KEYS, canonical};
 use super::yaml::{Error, YamlEntry, YamlValue};
-
-/// A key of a mapping, for editors.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct KeySpec {
-    pub(crate) name: &'static str,
-    /// The sentences about it.
-    pub(crate) doc: &'static str,
-    /// Its values, as JSON Schema.
-    pub(crate) shape: fn() -> Value,
-}
 
 /// Defines a mapping by its keys: the type that it is read into, and the list of them for messages and editors.
 /// A type that does not deny unknown keys ignores them when it is read, so that one mistake does not hide the
@@ -31,8 +20,8 @@ macro_rules! listed_keys {
 
         impl $name {
             /// Its keys.
-            pub(crate) const KEYS: &[crate::keys::KeySpec] = &[
-                $(crate::keys::KeySpec {
+            pub(crate) const KEYS: &[crate::schema::shape::KeySpec] = &[
+                $(crate::schema::shape::KeySpec {
                     name: stringify!($key),
                     doc: concat!($($doc),+),
                     shape: $shape,

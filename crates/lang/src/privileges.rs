@@ -18,7 +18,6 @@ use super::prompt::widenings::{FoundWidening, in_graph, in_options, in_program};
 use super::prompt::workflow_map::FolderPrompt;
 use super::source::SourcePlace;
 use super::{manifest, program};
-use crate::graph::agents::acts;
 use crate::graph::checked_graph::{
     ActionKind, ConditionTest, Graph, GraphCondition, GraphNode, OperationTemplate,
 };
@@ -228,7 +227,7 @@ fn graph_operations(graph: &Graph) -> Vec<PrivilegeRequest> {
     graph.entry.iter().for_each(|condition| conditions(condition, &mut |work| add(None, work)));
     for (name, node) in &graph.nodes {
         let mut add = |work: &OperationTemplate| add(Some(name), work);
-        for act in acts(node) {
+        for act in node.acts() {
             if let ActionKind::World { work, .. } = act {
                 add(work);
             }

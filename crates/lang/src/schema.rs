@@ -7,7 +7,6 @@ use raymond_model::turn_options::TurnOptions;
 use serde_json::{Map, Value, json};
 
 use super::graph::vocabulary::GraphVocabulary;
-use super::keys::KeySpec;
 use super::manifest::RawManifest;
 use super::prompt::frontmatter::RawFrontmatter;
 use super::{cases, replies};
@@ -15,6 +14,7 @@ use crate::graph::keys;
 use crate::graph::keys::{NODE_TYPES, NodeType};
 use crate::graph::vocabulary::TypeRole;
 use crate::turn_options::SHAPES;
+use shape::KeySpec;
 
 pub(crate) mod shape;
 

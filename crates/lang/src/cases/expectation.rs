@@ -8,9 +8,9 @@ use strum::VariantArray;
 
 use crate::cases::keys::{EXPECT, ExpectedStatus, FAILURE, TEXT_RULE, cause_names};
 use crate::hint::{for_unknown_key, instead_of};
-use crate::keys::KeySpec;
 use crate::manifest::dollars;
 use crate::replies::FilePath;
+use crate::schema::shape::KeySpec;
 use crate::source::SourcePlace;
 use crate::text_pattern::TextPattern;
 use crate::yaml::{YamlContent, YamlEntry, YamlErrors, YamlValue};

@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use strum::{Display, IntoStaticStr, VariantArray};
 
-use crate::keys::KeySpec;
 use crate::replies;
 use crate::schema::shape;
+use crate::schema::shape::KeySpec;
 use raymond_model::turn::FailureCause;
 
 const fn key(name: &'static str, doc: &'static str, shape: fn() -> Value) -> KeySpec {

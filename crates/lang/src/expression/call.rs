@@ -8,8 +8,8 @@ use serde_json::{Map, Value};
 use strum::{EnumString, IntoStaticStr, VariantArray};
 
 use super::fuel::{Error, Fuel};
+use super::grammar::leading_number;
 use super::method::wrong_number;
-use super::parse::leading_number;
 use super::value;
 use super::value::{as_text, kind};
 use crate::expression::value::{number, order};

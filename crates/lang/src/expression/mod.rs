@@ -15,6 +15,7 @@ mod diagnosis;
 mod environment;
 mod evaluate;
 mod fuel;
+mod grammar;
 mod method;
 mod parse;
 mod pattern;

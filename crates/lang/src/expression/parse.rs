@@ -4,7 +4,6 @@ use std::borrow::Cow;
 use std::str::FromStr;
 use std::sync::{Arc, LazyLock};
 
-use grammar::{Grammar, Rule};
 use pest::Parser;
 use pest::iterators::{Pair, Pairs};
 use pest::pratt_parser::{Assoc, Op, PrattParser};
@@ -18,6 +17,7 @@ use crate::expression::ast::{
 use crate::expression::call::{BuiltinFunction, function_names};
 use crate::expression::diagnosis::diagnose;
 use crate::expression::fuel::SyntaxError;
+use crate::expression::grammar::{Grammar, Rule};
 use crate::expression::method::{BuiltinMethod, method_names, wrong_number};
 use crate::expression::parse::collection::inside;
 use crate::expression::parse::statement::{LocalNames, block, parameter};
@@ -27,13 +27,6 @@ use crate::hint::closest;
 
 mod collection;
 mod statement;
-
-/// The code that pest generates. Only this file and the two below it use it.
-mod grammar {
-    #[derive(pest_derive::Parser)]
-    #[grammar = "../../grammar/expression.pest"]
-    pub(super) struct Grammar;
-}
 
 /// A piece of the text.
 type RulePair<'text> = Pair<'text, Rule>;
@@ -93,11 +86,6 @@ fn without_comments(text: &str) -> Cow<'_, str> {
 /// Returns the pieces of a text that always fits the rule.
 fn pieces(rule: Rule, text: &str) -> impl Iterator<Item = RulePair<'_>> {
     Grammar::parse(rule, text).into_iter().flat_map(inner)
-}
-
-/// Returns the number that a text begins with.
-pub(super) fn leading_number(text: &str) -> Option<&str> {
-    Grammar::parse(Rule::leading, text).ok().map(|number| number.as_str())
 }
 
 /// Returns the pieces inside the given ones.

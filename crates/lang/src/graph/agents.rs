@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use crate::diagnostic::quoted;
 use crate::expression::{Fuel, NameScope, ValueTemplate};
 use crate::graph::checked_graph::{
-    ActionKind, AgentSpawn, Graph, GraphAction, GraphNode, ReferenceNode, ReferenceText, SpawnTask,
+    ActionKind, AgentSpawn, Graph, ReferenceNode, ReferenceText, SpawnTask,
 };
 use crate::graph::companions::{section, titles};
 use crate::graph::contract;
@@ -201,7 +201,7 @@ fn nothing() -> Option<ValueTemplate> {
 /// Returns the states of the scope itself that agents are spawned in, each once, in the order of the nodes.
 pub fn spawned(program: &Graph) -> Vec<StateName> {
     let mut states = Vec::new();
-    for task in tasks(program) {
+    for task in program.tasks() {
         if let SpawnTask::State { folder: None, state: Some(state), .. } = task
             && let Some(state) = literal(state).and_then(|name| StateName::parse(&name).ok())
             && !states.contains(&state)
@@ -210,48 +210,6 @@ pub fn spawned(program: &Graph) -> Vec<StateName> {
         }
     }
     states
-}
-
-/// Returns the tasks of all further agents, in the order of the nodes.
-pub fn tasks(program: &Graph) -> Vec<&SpawnTask> {
-    let mut tasks = Vec::new();
-    for node in program.nodes.values() {
-        tasks.extend(acts(node).into_iter().filter_map(|act| match act {
-            ActionKind::Spawn(spawn) => Some(&spawn.task),
-            _ => None,
-        }));
-        if let GraphNode::Parallel(node) = node {
-            tasks.extend(node.branches.iter().map(|branch| &branch.task));
-        }
-    }
-    tasks
-}
-
-/// Returns all actions of a node in order, including those in loops.
-pub fn acts(node: &GraphNode) -> Vec<&ActionKind> {
-    let mut acts = Vec::new();
-    match node {
-        GraphNode::Action { actions, .. } => collect(actions, &mut acts),
-        GraphNode::UserPrompt(prompt) => {
-            for response in prompt.responses.values() {
-                collect(&response.consequence, &mut acts);
-            }
-        }
-        GraphNode::Conditional { .. }
-        | GraphNode::ValidationGate { .. }
-        | GraphNode::Parallel(_)
-        | GraphNode::Reference { .. } => {}
-    }
-    acts
-}
-
-fn collect<'a>(actions: &'a [GraphAction], acts: &mut Vec<&'a ActionKind>) {
-    for action in actions {
-        acts.push(&action.act);
-        if let ActionKind::ForEach { actions, .. } = &action.act {
-            collect(actions, acts);
-        }
-    }
 }
 
 /// Returns the text of a template that reads no variables.

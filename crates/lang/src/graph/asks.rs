@@ -6,7 +6,7 @@ use super::checked_graph::{Graph, GraphNode, SpawnTask};
 use super::profile::GraphProfile;
 use super::read::read;
 use super::vocabulary::GraphVocabulary;
-use crate::graph::agents::{literal, tasks};
+use crate::graph::agents::literal;
 use crate::program;
 use crate::source::WorkflowSource;
 use raymond_model::id::{Folder, StateKind, StateName};
@@ -30,7 +30,7 @@ struct AskSearch<'vocabulary> {
 impl AskSearch<'_> {
     fn of_graph(&mut self, graph: &Graph, source: &dyn WorkflowSource) -> bool {
         graph.nodes.values().any(GraphNode::asks_claude)
-            || tasks(graph).into_iter().any(|task| self.of_task(task, source))
+            || graph.tasks().into_iter().any(|task| self.of_task(task, source))
     }
 
     fn of_task(&mut self, task: &SpawnTask, source: &dyn WorkflowSource) -> bool {

@@ -14,7 +14,6 @@ use serde_json::{Map, Value};
 pub(super) use self::act::PackPerform;
 pub use self::act::{ActionKind, AgentSpawn, GraphAction, LogEntryKind, PackAct, SpawnTask};
 use crate::expression::{Expression, ValueTemplate};
-use crate::graph::agents::{acts, tasks};
 use crate::output::OutputSchema;
 use crate::source::SourcePlace;
 use crate::turn_options::OptionPlaces;
@@ -309,13 +308,46 @@ pub struct OperationTemplate {
 // The needs of a graph besides itself: Claude Code, further agents.
 
 impl Graph {
+    /// Returns the tasks of all further agents, in the order of the nodes.
+    pub fn tasks(&self) -> Vec<&SpawnTask> {
+        let mut tasks = Vec::new();
+        for node in self.nodes.values() {
+            tasks.extend(node.acts().into_iter().filter_map(|act| match act {
+                ActionKind::Spawn(spawn) => Some(&spawn.task),
+                _ => None,
+            }));
+            if let GraphNode::Parallel(node) = node {
+                tasks.extend(node.branches.iter().map(|branch| &branch.task));
+            }
+        }
+        tasks
+    }
+
     /// Returns whether one of its nodes starts another agent in a separate state, which may ask people.
     pub fn starts_agents(&self) -> bool {
-        tasks(self).into_iter().any(|task| matches!(task, SpawnTask::State { .. }))
+        self.tasks().into_iter().any(|task| matches!(task, SpawnTask::State { .. }))
     }
 }
 
 impl GraphNode {
+    /// Returns all actions of a node in order, including those in loops.
+    pub fn acts(&self) -> Vec<&ActionKind> {
+        let mut acts = Vec::new();
+        match self {
+            Self::Action { actions, .. } => collect(actions, &mut acts),
+            Self::UserPrompt(prompt) => {
+                for response in prompt.responses.values() {
+                    collect(&response.consequence, &mut acts);
+                }
+            }
+            Self::Conditional { .. }
+            | Self::ValidationGate { .. }
+            | Self::Parallel(_)
+            | Self::Reference { .. } => {}
+        }
+        acts
+    }
+
     /// Returns whether it has its own Claude turns. The turns of an agent that it starts in a state do not count.
     pub fn asks_claude(&self) -> bool {
         let asks = |act: &ActionKind| {
@@ -333,7 +365,16 @@ impl GraphNode {
             Self::Parallel(node) => {
                 node.branches.iter().any(|branch| matches!(branch.task, SpawnTask::Prompt { .. }))
             }
-            node => acts(node).into_iter().any(asks),
+            node => node.acts().into_iter().any(asks),
+        }
+    }
+}
+
+fn collect<'a>(actions: &'a [GraphAction], acts: &mut Vec<&'a ActionKind>) {
+    for action in actions {
+        acts.push(&action.act);
+        if let ActionKind::ForEach { actions, .. } = &action.act {
+            collect(actions, acts);
         }
     }
 }

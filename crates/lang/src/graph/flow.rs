@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use crate::flow::{EdgeKind, Flow, PlaceKind, START};
-use crate::graph::agents::{acts, literal};
+use crate::graph::agents::literal;
 use crate::graph::checked_graph::{
     ActionKind, AgentSpawn, Graph, GraphNode, GraphNodeName, ParallelAgents, ReferenceNode,
     ReferenceText, SpawnTask,
@@ -31,7 +31,7 @@ pub fn flow(graph: &Graph, title: &str) -> Flow {
             let kind = if way.is_failure { EdgeKind::Fails } else { EdgeKind::Goes };
             flow.join(name, way.to, &way.label, kind);
         }
-        for act in acts(node) {
+        for act in node.acts() {
             match act {
                 ActionKind::Reference { reference, .. } => {
                     let label = document(reference);

@@ -2,8 +2,8 @@
 
 use serde_json::{Value, json};
 
-use crate::keys::KeySpec;
 use crate::schema::shape;
+use crate::schema::shape::KeySpec;
 
 const fn key(name: &'static str, shape: fn() -> Value, doc: &'static str) -> KeySpec {
     KeySpec { name, doc, shape }

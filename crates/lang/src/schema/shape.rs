@@ -2,7 +2,15 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::keys::KeySpec;
+/// A key of a mapping, for editors.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KeySpec {
+    pub(crate) name: &'static str,
+    /// The sentences about it.
+    pub(crate) doc: &'static str,
+    /// Its values, as JSON Schema.
+    pub(crate) shape: fn() -> Value,
+}
 
 /// Returns a text.
 pub(crate) fn text() -> Value {

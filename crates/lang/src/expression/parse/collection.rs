@@ -2,12 +2,12 @@
 
 use serde_json::Value;
 
-use super::grammar::Rule;
 use super::{RulePair, expression, expressions, no_value, pieces, span};
 use crate::expression::ast::{
     ArithmeticOperator, EntryNode, ExpressionNode, ItemNode, PathAccess, PathStep, TextSpan,
 };
 use crate::expression::fuel::SyntaxError;
+use crate::expression::grammar::Rule;
 
 /// Reads the elements of a list.
 pub(super) fn items(piece: RulePair<'_>) -> Result<Vec<ItemNode>, SyntaxError> {

@@ -5,9 +5,9 @@ use crate::expression::ast::{
     PathStep, Statement, TargetStep, TextSpan,
 };
 use crate::expression::fuel::SyntaxError;
+use crate::expression::grammar::Rule;
 use crate::expression::method::BuiltinMethod;
 use crate::expression::parse::collection::items;
-use crate::expression::parse::grammar::Rule;
 use crate::expression::parse::{RulePair, expression, operand, operand_of, span};
 
 type Statements = Result<Vec<Statement>, SyntaxError>;

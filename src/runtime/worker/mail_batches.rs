@@ -251,23 +251,25 @@ struct WorkerSide {
 /// The state of the engine as the threads of a worker tell it to people: reached or not.
 #[derive(Debug, Default)]
 struct EngineReached {
-    is_down: bool,
+    /// The time at which the latest call that did not reach it began.
+    down: Option<Instant>,
     /// The time of the last call that reached it.
     last: Option<Instant>,
 }
 
 impl EngineReached {
-    /// Notes that a call has reached it now; returns whether that is news.
-    fn succeeds(&mut self, now: Instant) -> bool {
-        self.last = Some(now);
-        std::mem::replace(&mut self.is_down, false)
+    /// Notes that a call which ended then has reached it; returns whether that is news. Another one may have failed to
+    /// reach it since.
+    fn succeeds(&mut self, ended: Instant) -> bool {
+        self.last = self.last.max(Some(ended));
+        self.down.take_if(|began| *began < ended).is_some()
     }
 
     /// Notes that a call which began then has not reached it; returns whether that is news. Another one may have
     /// reached it since.
     fn fails(&mut self, began: Instant) -> bool {
         let is_old = self.last.is_some_and(|last| began <= last);
-        !is_old && !std::mem::replace(&mut self.is_down, true)
+        !is_old && self.down.replace(began).is_none()
     }
 }
 
@@ -325,10 +327,11 @@ impl WorkerSide {
     fn brought<T>(&self, call: impl FnOnce() -> Result<T, EngineError>) -> Option<T> {
         let began = Instant::now();
         let called = call();
+        let ended = Instant::now();
         let mut reached = self.reached.lock().unwrap_or_else(PoisonError::into_inner);
         match called {
             Ok(brought) => {
-                if reached.succeeds(Instant::now()) {
+                if reached.succeeds(ended) {
                     tracing::warn!("the engine {} can be reached again", self.engine.address());
                 }
                 if self.refused.take().is_some() {
@@ -435,6 +438,9 @@ mod request_threads_tests {
         assert!(reached.succeeds(at(5)));
         assert!(!reached.fails(at(4)), "that call began before");
         assert!(!reached.succeeds(at(6)));
-        assert!(reached.fails(at(7)));
+        assert!(reached.fails(at(9)));
+        assert!(!reached.succeeds(at(8)), "that call ended before");
+        assert!(!reached.fails(at(10)));
+        assert!(reached.succeeds(at(11)));
     }
 }

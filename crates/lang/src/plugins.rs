@@ -389,6 +389,8 @@ mod tests {
             ("plugins:\n  - ''\n", "2:5: write a command, such as sh ./log.sh"),
             ("plugins:\n  - \"a 'b\"\n", "2:5: a quote has no end in this command"),
             ("plugins:\n  - { command: [] }\n", "2:16: write a command, such as"),
+            ("plugins:\n  - [./gate, --strict]\n", "2:5: a command, or a mapping such as"),
+            ("plugins:\n  - { command: { a: b } }\n", "as one text or as a list of its words"),
             ("plugins:\n  - { command: x, deadline: soon }\n", "2:29: `soon` is not a duration"),
             ("plugins:\n  - { command: x, restart: often }\n", "2:28: unknown value `often`"),
             (

@@ -12,13 +12,14 @@ use super::stage::{Player, Stage, agent_id, files, in_time, says, settings};
 use crate::actor::agent::AgentActor;
 use crate::actor::context::{RunContext, SupervisorHandle};
 use crate::actor::observer::{
-    ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, DispatchTurn, JournalReported,
-    MessageRead, TaskDone, TurnEnded, TurnReported,
+    ActivityDone, AgentDown, ApiThrottled, ApprovalRequested, DiscardTurn, DispatchTurn,
+    JournalReported, MessageRead, TaskDone, TurnEnded, TurnReported,
 };
 use crate::actor::runner::StepRunner;
 use crate::actor::supervisor::{RunLaunch, Supervisor, SupervisorEnds, SupervisorStart};
 use crate::domain::decide::{TurnJudgement, TurnReport};
 use crate::domain::id::{SessionId, StateName};
+use crate::domain::money::Usd;
 use crate::domain::policy::AcceptedTransition;
 use crate::domain::run::Run;
 use crate::domain::session::Session;
@@ -281,37 +282,42 @@ macro_rules! ignored {
 
 ignored!(TaskDone, ActivityDone, ApiThrottled, ApprovalRequested, MessageRead, AgentDown);
 
+/// Starts the actor of `main`, whose reports a stand-in for the supervisor keeps.
+fn reporting_agent(say: mpsc::UnboundedSender<TurnReport>, runner: Rc<Player>) -> Addr<AgentActor> {
+    let ear = Ear(say).start();
+    let context = RunContext {
+        ceiling: PermissionCeiling::of(&Settings::default()),
+        source: Arc::new(files(WORKFLOW)),
+        runner,
+        performer: Rc::new(Nothing),
+        workflows: WorkflowCache::default(),
+        builtins: serde_json::Map::new(),
+        registry: Arc::default(),
+        warned: std::cell::RefCell::default(),
+        interceptors: Vec::new(),
+        results: PathBuf::new(),
+        forking: ForkSettings::default(),
+        total_cost: std::cell::Cell::default(),
+        supervisor: SupervisorHandle {
+            reports: ear.clone().recipient(),
+            tasks: ear.clone().recipient(),
+            activities: ear.clone().recipient(),
+            approvals: ear.clone().recipient(),
+            read_messages: ear.clone().recipient(),
+            throttles: ear.clone().recipient(),
+            deaths: ear.recipient(),
+        },
+    };
+    AgentActor::launch(agent_id("main"), Rc::new(context))
+}
+
 #[test]
 fn agent_reports_only_current_turn_and_only_once() {
     actix::System::new().block_on(async {
         let (gate, at) = watch::channel(false);
         let (arrived, mut at_gate) = mpsc::unbounded_channel();
         let (say, mut said) = mpsc::unbounded_channel();
-        let ear = Ear(say).start();
-        let context = RunContext {
-            ceiling: PermissionCeiling::of(&Settings::default()),
-            source: Arc::new(files(WORKFLOW)),
-            runner: gated(at, arrived),
-            performer: Rc::new(Nothing),
-            workflows: WorkflowCache::default(),
-            builtins: serde_json::Map::new(),
-            registry: Arc::default(),
-            warned: std::cell::RefCell::default(),
-            interceptors: Vec::new(),
-            results: PathBuf::new(),
-            forking: ForkSettings::default(),
-            total_cost: std::cell::Cell::default(),
-            supervisor: SupervisorHandle {
-                reports: ear.clone().recipient(),
-                tasks: ear.clone().recipient(),
-                activities: ear.clone().recipient(),
-                approvals: ear.clone().recipient(),
-                read_messages: ear.clone().recipient(),
-                throttles: ear.clone().recipient(),
-                deaths: ear.clone().recipient(),
-            },
-        };
-        let agent = AgentActor::launch(agent_id("main"), Rc::new(context));
+        let agent = reporting_agent(say, gated(at, arrived));
         agent.do_send(turn_ended(2));
         agent.do_send(dispatched(2));
         agent.do_send(dispatched(2));
@@ -327,5 +333,27 @@ fn agent_reports_only_current_turn_and_only_once() {
         assert_eq!(report.turn, turn("main", 2));
         in_time(agent.send(turn_ended(2))).await.expect("an agent that lives");
         assert!(said.is_empty(), "the turn was reported twice");
+    });
+}
+
+#[test]
+fn reply_to_a_discarded_turn_is_reported_without_being_judged() {
+    actix::System::new().block_on(async {
+        for is_discarded in [false, true] {
+            let (gate, at) = watch::channel(false);
+            let (arrived, mut at_gate) = mpsc::unbounded_channel();
+            let (say, mut reports) = mpsc::unbounded_channel();
+            let agent = reporting_agent(say, gated(at, arrived));
+            agent.do_send(dispatched(2));
+            in_time(at_gate.recv()).await.expect("the turn begins");
+            if is_discarded {
+                in_time(agent.send(DiscardTurn)).await.expect("an agent that lives");
+            }
+            gate.send_replace(true);
+            let report = in_time(reports.recv()).await.expect("a report");
+            assert_eq!(report.turn, turn("main", 2));
+            assert_eq!(report.judgement == TurnJudgement::NotStarted, is_discarded, "{report:?}");
+            assert!(report.cost.amount > Usd::ZERO, "what the reply cost counts in both cases");
+        }
     });
 }

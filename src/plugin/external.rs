@@ -53,7 +53,7 @@ pub struct ExternalPlugin {
 pub struct RunPosition {
     /// Its id.
     pub run: RunId,
-    /// The path of the journal's file, as the program is told it.
+    /// The path of the journal's file, which the program gets.
     pub journal: String,
     /// The last record that is not sent to the program.
     pub seq: u64,

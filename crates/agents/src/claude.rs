@@ -82,7 +82,7 @@ pub struct ClaudeRunner {
     pub(super) own_system_prompts: Cell<bool>,
 }
 
-/// What a turn that is being run is told.
+/// The signals to a running turn: how to stop it, and messages for it.
 struct TurnSignals {
     stop: watch::Receiver<StopLevel>,
     news: UnboundedReceiver<TurnNews>,

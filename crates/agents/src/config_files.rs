@@ -163,6 +163,6 @@ mod tests {
         remove_all_configs_but(folder.path(), &["main-1-0".to_owned()]);
         assert_eq!(left(), 3, "those of a process that lives are kept");
         drop(ConfigFiles::write(&files).expect("written"));
-        assert_eq!(left(), 1, "only what is no configuration is left");
+        assert_eq!(left(), 1, "only the file that is not a configuration is left");
     }
 }

@@ -339,12 +339,12 @@ mod copy_tests {
         ];
         for damage in damage {
             damage();
-            assert!(store.repair_copy(&pins).expect("mended"));
+            assert!(store.repair_copy(&pins).expect("repaired"));
             let again = WorkflowCapture::of(&copy, Path::new("/nowhere")).expect("read");
             assert_eq!(again.pins(), pins);
         }
         std::fs::rename(&copy, copy.with_file_name("workflow.old")).expect("renamed");
-        assert!(store.repair_copy(&pins).expect("a copy that was being replaced is mended"));
+        assert!(store.repair_copy(&pins).expect("a copy that was being replaced is repaired"));
         assert!(!copy.with_file_name("workflow.old").exists());
         std::fs::remove_file(copy.join("bin/big")).expect("removed");
         assert!(!store.repair_copy(&pins).expect("large files are known only from the copy"));

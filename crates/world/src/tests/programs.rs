@@ -105,8 +105,8 @@ async fn begun_command_without_outcome_is_lost() {
     let Err(OperationError::Lost(why)) = lost else { panic!("{lost:?}") };
     assert!(why.starts_with("WF502 the command `echo run >> runs` had begun when"), "{why}");
     assert!(!ground.root().join("runs").exists());
-    let anew = ground.perform("main.1", shell("echo run >> runs"), false).await;
-    assert!(anew.is_ok(), "the policy has it done again");
+    let repeated = ground.perform("main.1", shell("echo run >> runs"), false).await;
+    assert!(repeated.is_ok(), "the policy runs it again");
 }
 
 #[tokio::test]

@@ -235,5 +235,5 @@ fn change_of_facts_needs_the_newest_lease() {
     assert_eq!(run.deed(1, deed()), RunAnswer::Done);
     assert_eq!(run.deed(2, deed()), RunAnswer::TakenOver);
     let refused = run.call(&RunCall::AppendFact { change: change() });
-    assert!(matches!(refused, RunAnswer::Unfit { .. }), "a run is no log of facts");
+    assert!(matches!(refused, RunAnswer::Unfit { .. }), "a run is not a log of facts");
 }

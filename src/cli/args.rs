@@ -47,7 +47,7 @@ use super::schema::SchemaArgs;
         77 not trusted, 130 interrupted. After 2, 69, 74, 75 and 130, `raymond resume RUN` resumes the run."
 )]
 pub struct Cli {
-    /// The command.
+    /// The subcommand that was given.
     #[command(subcommand)]
     pub command: CliCommand,
 
@@ -150,7 +150,7 @@ pub enum CliCommand {
     /// Print a shell completion script
     #[command(after_help = COMPLETIONS_HELP)]
     Completions {
-        /// The shell.
+        /// The shell that reads the script.
         shell: clap_complete::Shell,
     },
     /// Write manual pages, one for each command

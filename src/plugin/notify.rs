@@ -24,7 +24,6 @@ use crate::domain::restart::AgentFailures;
 use crate::domain::run::{AgentEnding, PauseReason, Run, RunStatus};
 use crate::domain::settings::forked_count;
 use crate::domain::tool_call::flat;
-use crate::domain::transition::Transition;
 use crate::plugin::sentence::date;
 use crate::plugin::terminal::Terminal;
 
@@ -315,7 +314,7 @@ impl NotificationTracker {
                 self.live = self.live.saturating_sub(1);
                 self.ended += 1;
             }
-            Event::StepFinished(step) if matches!(step.transition, Transition::Fork { .. }) => {
+            Event::StepFinished(step) if step.transition.is_fork() => {
                 self.live += forked_count(&step.children);
             }
             Event::JoinFinished(joined) => {

@@ -276,7 +276,7 @@ pub enum RowKind {
 /// An agent in the tree.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AgentRow {
-    /// Its id.
+    /// The id by which commands name it, such as `main.2`.
     pub id: AgentId,
     /// The state it is in.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -19,14 +19,14 @@ const MAX_ENTRIES: usize = 3000;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum ConversationEntry {
-    /// The prompt.
+    /// The agent was given this prompt.
     Prompt {
-        /// The text.
+        /// The prompt, cut if it is long.
         text: String,
     },
     /// The model wrote this.
     Text {
-        /// The text.
+        /// The message, as Markdown.
         text: String,
         /// True if a sub-agent wrote it.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -34,7 +34,7 @@ pub enum ConversationEntry {
     },
     /// The model thought this.
     Thinking {
-        /// The text.
+        /// The thoughts, as far as the stream shows them.
         text: String,
     },
     /// The model used a tool.
@@ -53,7 +53,7 @@ pub enum ConversationEntry {
     Result {
         /// The id of the use.
         id: String,
-        /// The text.
+        /// The output, cut if it is long.
         text: String,
         /// True if it is an error.
         #[serde(skip_serializing_if = "std::ops::Not::not")]
@@ -61,7 +61,7 @@ pub enum ConversationEntry {
     },
     /// Something happened.
     Note {
-        /// The text.
+        /// A sentence that says what happened.
         text: String,
         /// True if it is an error.
         #[serde(skip_serializing_if = "std::ops::Not::not")]

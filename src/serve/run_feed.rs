@@ -396,13 +396,13 @@ const MAX_TURNS: usize = 3000;
 /// A turn over time. It waits until it has begun, then its process starts, then the model and its tools work, in turns.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct TurnBar {
-    /// The agent.
+    /// The agent whose turn it is.
     pub agent: AgentId,
-    /// The step.
+    /// The number of the agent's step that it belongs to.
     pub step: u64,
-    /// The turn.
+    /// Its number in the step, from 0.
     pub turn: u32,
-    /// The state.
+    /// The state whose prompt it answers, if it is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub state: Option<StateName>,
     /// The time from which it was due.

@@ -222,19 +222,11 @@ fn object_in(text: &str) -> &str {
 fn with_answer(transition: &Transition, answer: &str) -> Transition {
     let answer = answer.trim();
     let mut taken = transition.clone();
-    match &mut taken {
-        Transition::Result { payload, structured, .. } => {
-            answer.clone_into(payload);
-            *structured = true;
-        }
-        Transition::Goto { variables, .. }
-        | Transition::Reset { variables, .. }
-        | Transition::Call { variables, .. }
-        | Transition::Function { variables, .. }
-        | Transition::Fork { variables, .. }
-        | Transition::Ask { variables, .. } => {
-            variables.insert(RESULT.to_owned(), answer.to_owned());
-        }
+    if let Transition::Result { payload, structured, .. } = &mut taken {
+        answer.clone_into(payload);
+        *structured = true;
+    } else {
+        taken.variables_mut().insert(RESULT.to_owned(), answer.to_owned());
     }
     taken
 }

@@ -34,7 +34,6 @@ pub enum Activity {
     Bases {
         /// The directories below that of the run; the empty path is the run's directory itself.
         directories: Vec<String>,
-        /// The branch.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         branch: Option<String>,
     },
@@ -173,7 +172,6 @@ pub struct BodyCommand {
     /// Its identity.
     #[serde(flatten)]
     pub id: CommandId,
-    /// The command.
     #[serde(flatten)]
     pub command: ShellCommand,
 }

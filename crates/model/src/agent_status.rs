@@ -89,7 +89,6 @@ impl AgentStatus {
 pub enum WaitReason {
     /// A permit. Only the turns before it are in the way.
     Permit,
-    /// A host.
     Host {
         /// The label that it asks for, if any.
         label: Option<HostLabel>,
@@ -118,9 +117,7 @@ pub enum WaitReason {
         /// The time of its reset.
         until: Timestamp,
     },
-    /// A person.
     Person {
-        /// The reason.
         reason: String,
     },
     /// A person who holds it.
@@ -137,7 +134,6 @@ pub enum WaitReason {
         /// The name of the approval.
         #[serde(rename = "approval")]
         name: String,
-        /// The tool.
         tool: String,
     },
     /// The end of another agent.

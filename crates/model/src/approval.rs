@@ -341,7 +341,6 @@ pub enum ApprovalVerdict {
     Allow,
     /// The call runs, and Claude Code does not ask for calls that these rules cover.
     AllowAlways {
-        /// The rules.
         rules: Vec<ApprovalRule>,
         /// The turns that they are for.
         scope: RuleScope,

@@ -39,7 +39,6 @@ pub struct BranchOrigin {
 /// A reply that a person has given in the place of a turn: it is judged as one, and costs nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct GivenReply {
-    /// The agent.
     pub agent: AgentId,
     /// The number of its step.
     pub step: u64,
@@ -70,7 +69,6 @@ pub struct HiddenChange {
 /// An agent of a branch, and the ids of its sessions from now on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BranchedAgent {
-    /// The agent.
     pub agent: AgentId,
     /// The session of its next turn, and those of its pending returns, the outermost first.
     pub sessions: Vec<SessionId>,
@@ -139,7 +137,6 @@ const MAX_AGENT_CHARS: usize = 24;
 pub struct RunOrigin {
     /// The other run.
     pub run: RunId,
-    /// Its agent.
     pub agent: AgentId,
     /// The step of that agent.
     pub step: u64,

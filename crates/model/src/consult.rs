@@ -35,7 +35,6 @@ pub enum Consultation {
 /// A turn that is about to start.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnStartQuery {
-    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state that the turn belongs to.

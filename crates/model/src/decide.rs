@@ -237,8 +237,7 @@ fn step_finished(
     } else {
         (None, None)
     };
-    let is_call =
-        matches!(accepted.transition, Transition::Call { .. } | Transition::Function { .. });
+    let is_call = accepted.transition.is_call();
     let new_session = match accepted.transition {
         Transition::Goto { .. } | Transition::Ask { .. } => None,
         Transition::Call { .. } => Some(chosen.session),

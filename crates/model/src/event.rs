@@ -59,7 +59,6 @@ pub struct Record {
     /// The agents that are given a host, in a run of several machines.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub placed: Vec<PlacedAgent>,
-    /// The event.
     #[serde(flatten)]
     pub event: Event,
 }
@@ -127,10 +126,7 @@ pub enum Event {
     #[serde(rename = "joined")]
     JoinFinished(Box<JoinFinished>),
     /// Facts have changed that programs of the run read.
-    FactsSeen {
-        /// The changes.
-        changes: Vec<FactChange>,
-    },
+    FactsSeen { changes: Vec<FactChange> },
     /// A plug-in holds an agent's next turn back.
     TurnHeld(TurnHeld),
     /// A reply broke the protocol; the agent is reminded in the same session.
@@ -154,7 +150,6 @@ pub enum Event {
     },
     /// A turn that ran when its agent was ended came to its own end.
     CostCounted {
-        /// The turn.
         #[serde(flatten)]
         turn: TurnId,
         /// The cost of the turn.
@@ -184,12 +179,10 @@ pub enum Event {
     CommandReceived {
         /// The name of the inbox entry, so that one left behind is not taken twice.
         id: String,
-        /// The command.
         command: RunCommand,
     },
     /// The messages of people to an agent belong to its turn from now on.
     MessagesTaken {
-        /// The turn.
         #[serde(flatten)]
         turn: TurnId,
         /// The message that the turn has read while it runs; absent for all, before it begins.
@@ -246,7 +239,6 @@ pub struct StepFinished {
     pub turn: TurnId,
     /// The state it ran in.
     pub state: StateName,
-    /// The transition.
     pub transition: Transition,
     /// The reply had no tag and the policy left only one way.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -316,10 +308,7 @@ pub enum RunCommand {
     /// Let an agent go on in the session in which a person has spoken with it.
     Attach(AttachedSession),
     /// End an agent.
-    StopAgent {
-        /// The agent.
-        agent: AgentId,
-    },
+    StopAgent { agent: AgentId },
 }
 
 impl StepFinished {
@@ -334,9 +323,7 @@ impl StepFinished {
 /// A message to an agent, for its next prompt.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentMessage {
-    /// The agent.
     pub agent: AgentId,
-    /// The text.
     pub text: String,
 }
 
@@ -361,7 +348,6 @@ pub struct AttachedSession {
     pub turn: TurnId,
     /// The session whose history it begins with.
     pub from: SessionId,
-    /// The session.
     pub session: SessionId,
     /// Its last message, if it is the model's.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -374,7 +360,6 @@ pub struct AttachedSession {
 /// An agent, alone or with all that descend from it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct AgentFamily {
-    /// The agent.
     pub agent: AgentId,
     /// True for `AGENT.*`: also the agents that descend from it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]

@@ -136,7 +136,6 @@ pub enum GraphStateChange {
 /// A Claude turn whose prompt is not a file.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PromptTask {
-    /// The prompt.
     pub prompt: String,
     /// The model, if the task names one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -505,7 +504,6 @@ pub struct LostRequest {
 pub enum RequestStatus {
     /// The request has no answer yet.
     Pending,
-    /// The answer.
     Answer(Arc<str>),
     /// The reason why there is no answer.
     Failed(String),
@@ -604,7 +602,6 @@ pub struct ProgramEnding {
 pub struct LanguagePosition {
     /// The language: the name of its kind of states.
     pub language: String,
-    /// The position.
     pub position: Value,
 }
 

@@ -219,9 +219,7 @@ impl Home {
 /// An agent and the host that it was given, as it is recorded.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PlacedAgent {
-    /// The agent.
     pub agent: AgentId,
-    /// The host.
     pub host: HostName,
     /// The epoch of the host.
     pub epoch: HostEpoch,

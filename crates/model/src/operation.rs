@@ -148,10 +148,7 @@ pub enum Operation {
         timeout_ms: u64,
     },
     /// Runs a command that only checks something, by `sh -c`; the answer is whether its exit code is 0.
-    BashCheck {
-        /// The command.
-        command: String,
-    },
+    BashCheck { command: String },
     /// An operation type that a program using the library has added.
     Own {
         /// The name of the type.
@@ -173,7 +170,6 @@ pub enum Operation {
 pub struct PackOperation {
     /// Its type, one of a pack.
     name: String,
-    /// Its parameters.
     parameters: Map<String, Value>,
 }
 
@@ -266,7 +262,6 @@ impl Operation {
 /// A command for `sh -c`. It fails unless its exit code is 0; with `any_exit_code` each exit code is a result.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ShellCommand {
-    /// The command.
     pub command: String,
     /// The values of `$1`, `$2` and so on in the command. The shell does not read them as code.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]

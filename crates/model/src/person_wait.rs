@@ -51,10 +51,7 @@ pub enum PersonWaitSubject {
     /// The person who holds the agent.
     Held,
     /// Whatever keeps the agent from going on. It goes on when the run is resumed.
-    Parked {
-        /// The reason.
-        reason: String,
-    },
+    Parked { reason: String },
 }
 
 impl PersonWaitSubject {
@@ -125,7 +122,6 @@ const UNKNOWN: &str = "…";
 /// A signal that a program waits for.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct AwaitedSignal {
-    /// The label.
     pub label: String,
     /// The key; `None` for any.
     pub key: Option<String>,

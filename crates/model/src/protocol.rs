@@ -27,7 +27,6 @@ pub enum HostMessage<'message> {
     Hello(HostHello<'message>),
     /// Something has happened, and is in the journal.
     Record {
-        /// The record.
         record: &'message Record,
         /// The amount the run has spent by then.
         total_cost_usd: Usd,
@@ -39,7 +38,6 @@ pub enum HostMessage<'message> {
     Consult {
         /// The number of the question.
         id: u64,
-        /// The question.
         question: &'message Consultation,
     },
     /// The last line: nothing more happens, and the program must end.
@@ -142,7 +140,6 @@ pub enum WireVerdict {
     /// The agent takes this transition instead. It is not bound to the state's policy, but the files it names
     /// must exist.
     Override {
-        /// The transition.
         transition: Transition,
         /// The reason, for people.
         #[serde(default)]

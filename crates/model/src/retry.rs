@@ -19,7 +19,6 @@ use super::turn::FailureCause;
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct RetrySelection {
-    /// The agents.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub agents: Vec<AgentId>,
     /// The states they failed in.
@@ -33,7 +32,6 @@ pub struct RetrySelection {
 /// An agent that lives again, and the session its next turn runs in.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RetriedAgent {
-    /// The agent.
     pub agent: AgentId,
     /// The id of its session from now on.
     pub session: SessionId,

@@ -156,7 +156,6 @@ pub enum PauseReason {
     Plugin {
         /// The plug-in.
         plugin: String,
-        /// The reason.
         #[serde(rename = "message", alias = "because")]
         reason: String,
     },

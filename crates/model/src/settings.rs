@@ -443,7 +443,6 @@ pub struct ForkGroup {
     /// The time before which only the first of them may start.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub not_before: Option<Timestamp>,
-    /// The agents.
     pub agents: Vec<ChildSpec>,
 }
 

@@ -25,9 +25,7 @@ pub struct ToolCall {
     pub kind: ToolKind,
     /// The part of the input that tells what the call is about, such as the command, cut to 200 bytes.
     pub title: String,
-    /// The input.
     pub input: Value,
-    /// The outcome.
     pub outcome: ToolOutcome,
     /// The beginning of the output, or of the error.
     pub output: Option<String>,

@@ -236,6 +236,29 @@ impl Transition {
         }
     }
 
+    /// Returns the state whose turn the agent itself takes next; `None` for a question and a result.
+    pub fn next_state(&self) -> Option<&StateName> {
+        match self {
+            Self::Fork { next, .. } => Some(next),
+            other => other.entered().map(|(_, state)| state),
+        }
+    }
+
+    /// Returns whether it starts other agents.
+    pub fn is_fork(&self) -> bool {
+        self.tag() == TagName::Fork
+    }
+
+    /// Returns whether the agent comes back from the state that it enters.
+    pub fn is_call(&self) -> bool {
+        matches!(self, Self::Call { .. } | Self::Function { .. })
+    }
+
+    /// Returns whether it drops the pending returns.
+    pub fn drops_stack(&self) -> bool {
+        matches!(self, Self::Reset { keeps_stack: false, .. })
+    }
+
     /// Returns the state that is entered if no answer came in time, if a question names one.
     pub fn timeout_state(&self) -> Option<&StateName> {
         self.ask_timeout().map(|timeout| &timeout.timeout_next)
@@ -251,6 +274,19 @@ impl Transition {
 
     /// Returns the attributes that are not structural.
     pub fn variables(&self) -> &Variables {
+        match self {
+            Self::Goto { variables, .. }
+            | Self::Reset { variables, .. }
+            | Self::Call { variables, .. }
+            | Self::Function { variables, .. }
+            | Self::Fork { variables, .. }
+            | Self::Ask { variables, .. }
+            | Self::Result { variables, .. } => variables,
+        }
+    }
+
+    /// Returns the attributes that are not structural, to change them.
+    pub fn variables_mut(&mut self) -> &mut Variables {
         match self {
             Self::Goto { variables, .. }
             | Self::Reset { variables, .. }
@@ -471,22 +507,15 @@ impl Transition {
     /// Changes its texts: the values of its variables, for which `change` gets true, and the payload of a result, the
     /// text of a question, or the list of a fork.
     pub fn change_texts(&mut self, mut change: impl FnMut(&mut String, bool)) {
-        let (variables, text) = match self {
-            Self::Result { payload, variables, .. } => (variables, Some(payload)),
-            Self::Ask { question, variables, .. } => (variables, Some(question)),
-            Self::Fork { each, variables, .. } => {
-                (variables, each.as_mut().map(|each| &mut each.list))
-            }
-            Self::Goto { variables, .. }
-            | Self::Reset { variables, .. }
-            | Self::Call { variables, .. }
-            | Self::Function { variables, .. } => (variables, None),
-        };
-        for value in variables.values_mut() {
+        for value in self.variables_mut().values_mut() {
             change(value, true);
         }
-        if let Some(text) = text {
-            change(text, false);
+        match self {
+            Self::Result { payload: text, .. } | Self::Ask { question: text, .. } => {
+                change(text, false);
+            }
+            Self::Fork { each: Some(each), .. } => change(&mut each.list, false),
+            _ => {}
         }
     }
 }

@@ -33,7 +33,6 @@ pub const TURN_VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct TurnId {
-    /// The agent.
     pub agent: AgentId,
     /// The agent's step, counted from 1.
     pub step: u64,

@@ -44,7 +44,6 @@ pub fn run_standing(run: &Run, held: bool) -> &'static str {
 pub struct RunRow {
     /// Its id.
     pub run: RunId,
-    /// Its status.
     pub status: &'static str,
     /// The time at which it was started.
     pub started_at: Timestamp,
@@ -100,11 +99,8 @@ pub struct QuestionRow {
     pub agent: AgentId,
     /// The name of the question.
     pub node: String,
-    /// The question.
     pub question: String,
-    /// The header.
     pub header: Option<String>,
-    /// The options.
     pub options: Vec<QuestionOptionRow>,
     /// True if a text of one's own is an answer.
     pub free: bool,
@@ -121,9 +117,7 @@ pub struct QuestionRow {
 /// An option of a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct QuestionOptionRow {
-    /// Its id.
     pub id: String,
-    /// Its label.
     pub label: String,
     /// Its meaning.
     pub description: String,
@@ -156,7 +150,6 @@ impl QuestionRow {
 /// A wait that a person can end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct PersonWaitRow {
-    /// The run.
     pub run: RunId,
     /// The agent that waits.
     pub agent: AgentId,
@@ -168,7 +161,6 @@ pub struct PersonWaitRow {
     pub until: Option<Timestamp>,
     /// The command that ends it.
     pub command: String,
-    /// Its subject.
     #[serde(flatten)]
     pub subject: PersonWaitSubject,
 }
@@ -210,7 +202,6 @@ impl AgentStatusView {
 pub struct AgentEndingView {
     /// Whether it finished, failed, or was no longer needed.
     pub status: &'static str,
-    /// Its result.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub result: Option<String>,
     /// Its error.
@@ -247,7 +238,6 @@ impl AgentEndingView {
 /// An agent in the tree of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct TreeAgentRow {
-    /// Its id.
     pub id: AgentId,
     /// The agent that forked it.
     pub parent: Option<String>,
@@ -302,9 +292,7 @@ impl TreeAgentRow {
 /// The agents of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RunTree {
-    /// The run.
     pub run: RunId,
-    /// Its status.
     pub status: &'static str,
     /// The cost of all turns, in US dollars.
     pub total_cost_usd: Usd,
@@ -318,9 +306,7 @@ pub struct RunTree {
 /// An agent of a run, step by step.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct AgentDetail {
-    /// The run.
     pub run: RunId,
-    /// The agent.
     pub agent: AgentId,
     /// The agent that forked it.
     pub parent: Option<String>,
@@ -330,9 +316,7 @@ pub struct AgentDetail {
     pub cost_usd: Usd,
     /// True if no model answers its turns.
     pub scripted: bool,
-    /// Its steps.
     pub steps: Vec<StepRow>,
-    /// Its ending.
     #[serde(flatten)]
     pub ending: Option<AgentEndingView>,
 }
@@ -342,7 +326,6 @@ pub struct AgentDetail {
 pub struct StepRow {
     /// Its number, from 1.
     pub step: u64,
-    /// The state.
     pub state: StateName,
     /// The time at which the agent entered it.
     pub since: Timestamp,
@@ -439,7 +422,6 @@ pub fn object(value: &impl Serialize) -> serde_json::Map<String, Value> {
 pub struct LiveAgentDetail {
     /// The state it is in.
     pub state: StateName,
-    /// Its step.
     pub step: u64,
     /// Its turn, from 0.
     pub turn: u32,
@@ -449,7 +431,6 @@ pub struct LiveAgentDetail {
     pub session: SessionId,
     /// Its status in words.
     pub sentence: String,
-    /// Its variables.
     pub variables: Variables,
     /// The variables it began with.
     pub born_with: Variables,
@@ -457,13 +438,11 @@ pub struct LiveAgentDetail {
     pub stack: Vec<FrameRow>,
     /// The agent whose worktree it works in.
     pub worktree: Option<AgentId>,
-    /// Its directory.
     pub directory: Option<String>,
     /// The reason why it waits for a person.
     pub parked: Option<String>,
     /// True if it is held.
     pub held: bool,
-    /// Its status.
     #[serde(flatten)]
     pub status: AgentStatusView,
 }
@@ -494,20 +473,16 @@ pub struct CostRow {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum CostSubject {
-    /// A state.
     State(StateName),
     /// A model; `null` for costs of which it is not known.
     Model(Option<String>),
-    /// An agent.
     Agent(AgentId),
 }
 
 /// The costs of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct RunCosts {
-    /// The run.
     pub run: RunId,
-    /// Its status.
     pub status: &'static str,
     /// The cost of all turns, in US dollars.
     pub total_cost_usd: Usd,

@@ -23,7 +23,6 @@ const NAMED_FILES: usize = 20;
 pub struct WorktreeSnapshot {
     /// The agent that the worktree belongs to.
     pub tree: AgentId,
-    /// The outcome.
     #[serde(flatten)]
     pub outcome: SnapshotOutcome,
 }

@@ -12,7 +12,7 @@ use crate::domain::restart::FailureGroup;
 use crate::domain::run::PauseReason;
 use crate::domain::settings::Settings;
 use crate::domain::time::Timestamp;
-use crate::domain::transition::TagName;
+use crate::domain::transition::{TagName, Transition};
 use crate::domain::turn::TurnCost;
 use crate::domain::turn::{FailureCause, TurnId};
 

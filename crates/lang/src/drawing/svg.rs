@@ -44,15 +44,11 @@ const MAX_LINE_CHARS: usize = 48;
 /// A picture whose parts have their places.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlacedDrawing {
-    /// The width.
     pub width: f64,
-    /// The height.
     pub height: f64,
     /// The number of nodes that are left out.
     pub hidden: usize,
-    /// The nodes.
     pub nodes: Vec<PlacedNode>,
-    /// The edges.
     pub edges: Vec<PlacedEdge>,
 }
 
@@ -69,9 +65,7 @@ pub struct PlacedNode {
     pub x: f64,
     /// The middle.
     pub y: f64,
-    /// The width.
     pub width: f64,
-    /// The height.
     pub height: f64,
 }
 

@@ -57,8 +57,7 @@ impl WorkflowMap {
     /// Returns the states that an agent reaches which begins in one, without those of the agents it forks.
     pub fn reached_by_one_agent(&self, first: &StateName) -> BTreeSet<&StateName> {
         let map = self.flow_map_by(|transition| {
-            let is_fork = matches!(transition, Transition::Fork { .. });
-            let entered = transition.target().filter(|_| !is_fork);
+            let entered = transition.target().filter(|_| !transition.is_fork());
             [entered, transition.continuation(), transition.timeout_state()]
         });
         map.reached_from(self.known(first))

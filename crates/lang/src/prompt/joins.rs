@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::workflow_map::{FolderPrompt, FolderState, WorkflowMap, call};
 use raymond_model::id::StateName;
-use raymond_model::transition::Transition;
+use raymond_model::transition::{TagName, Transition};
 
 /// The agents that may be waited for in a state.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -97,33 +97,33 @@ impl<'a> JoinAnalysis<'a> {
         left: &JoinableAgents<'a>,
     ) -> Option<(Vec<&'a StateName>, JoinableAgents<'a>)> {
         let mut behind = left.clone();
-        let states = match transition {
-            Transition::Result { .. } => return None,
-            Transition::Goto { target, .. } => vec![target],
-            Transition::Ask { .. } => transition.states().collect(),
-            Transition::Reset { target, .. } => {
-                // The agents behind all callers are behind it, too.
-                behind.others |= self.levels.values().any(|level| level.contains(name));
-                vec![target]
+        if transition.tag() == TagName::Result {
+            return None;
+        }
+        if transition.tag() == TagName::Reset {
+            // The agents behind all callers are behind it, too.
+            behind.others |= self.levels.values().any(|level| level.contains(name));
+        }
+        if let (true, Some((_, target))) = (transition.is_fork(), transition.entered()) {
+            behind.born_in.insert(target);
+        }
+        if !transition.is_call() {
+            let next = transition.next_state();
+            return Some((
+                next.map_or_else(|| transition.states().collect(), |next| vec![next]),
+                behind,
+            ));
+        }
+        let called = transition.next_state().and_then(|target| self.levels.get(target));
+        for name in called.into_iter().flatten() {
+            let state = self.workflow_map.states.get(*name).and_then(FolderState::text);
+            // What a subroutine leaves in another folder is not known here.
+            behind.others |= name.in_other_folder().is_some();
+            if let Some(prompt) = state.filter(|prompt| prompt.may_end()) {
+                behind.add(&self.left(name, prompt));
             }
-            Transition::Fork { target, next, .. } => {
-                behind.born_in.insert(target);
-                vec![next]
-            }
-            Transition::Call { target, return_to, .. }
-            | Transition::Function { target, return_to, .. } => {
-                for name in self.levels.get(target).into_iter().flatten() {
-                    let state = self.workflow_map.states.get(*name).and_then(FolderState::text);
-                    // What a subroutine leaves in another folder is not known here.
-                    behind.others |= name.in_other_folder().is_some();
-                    if let Some(prompt) = state.filter(|prompt| prompt.may_end()) {
-                        behind.add(&self.left(name, prompt));
-                    }
-                }
-                vec![return_to]
-            }
-        };
-        Some((states, behind))
+        }
+        Some((transition.continuation().into_iter().collect(), behind))
     }
 }
 

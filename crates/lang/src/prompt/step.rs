@@ -426,16 +426,8 @@ pub fn child_options(transition: &Transition, source: &dyn WorkflowSource) -> Ag
 
 /// Returns the budget of the call that a transition makes, if it is a call and the called state gives one.
 pub fn call_budget(transition: &Transition, source: &dyn WorkflowSource) -> Option<Usd> {
-    match transition {
-        Transition::Call { target, scope, .. } | Transition::Function { target, scope, .. } => {
-            agent_options_at(scope.as_ref(), target, source).budget_usd
-        }
-        Transition::Goto { .. }
-        | Transition::Reset { .. }
-        | Transition::Fork { .. }
-        | Transition::Ask { .. }
-        | Transition::Result { .. } => None,
-    }
+    let (scope, target) = transition.entered().filter(|_| transition.is_call())?;
+    agent_options_at(scope, target, source).budget_usd
 }
 
 /// Returns the options of an agent that begins in a state, which may be in another folder.

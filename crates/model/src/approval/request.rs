@@ -26,9 +26,7 @@ const EDITORS: [&str; 4] = ["Edit", "Write", "MultiEdit", "NotebookEdit"];
 pub struct ApprovalRequest {
     /// The id of the call, by which it is known from others.
     pub call: String,
-    /// The tool.
     pub tool: String,
-    /// Its input.
     pub input: BoundedInput,
     /// The checksum of its whole input.
     pub checksum: String,
@@ -49,7 +47,6 @@ pub struct ApprovalRequest {
 /// A text of a file that is replaced.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileEdit {
-    /// The file.
     pub file: String,
     /// The text that is replaced; `None` if the whole file is written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -255,7 +252,6 @@ fn edits(input: &BoundedInput) -> Vec<FileEdit> {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[derive(Serialize, Deserialize, JsonSchema)]
 pub struct ApprovalRule {
-    /// The tool.
     pub tool: String,
     /// The content of the rule, such as `touch a *`; `None` for all calls of the tool.
     #[serde(default, skip_serializing_if = "Option::is_none")]

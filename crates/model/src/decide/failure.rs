@@ -405,16 +405,11 @@ fn continues(run: &Run, agent: &Agent, events: &[Event]) -> bool {
 /// Returns the state whose turn is due after a step; `None` if the agent has ended, or waits for an answer.
 fn next_state(agent: &Agent, step: &StepFinished) -> Option<StateName> {
     match &step.transition {
-        Transition::Fork { next, .. } => Some(next.clone()),
         Transition::Result { .. } => match agent.stack.last() {
             Some(frame) => Some(frame.state.clone()),
             None => step.restarted.is_some().then(|| agent.spec.state.clone()),
         },
-        Transition::Goto { target, .. }
-        | Transition::Reset { target, .. }
-        | Transition::Call { target, .. }
-        | Transition::Function { target, .. } => Some(target.clone()),
-        Transition::Ask { .. } => None,
+        transition => transition.next_state().cloned(),
     }
 }
 

@@ -299,7 +299,6 @@ pub struct GraphEntry {
     pub workflow_version: String,
     /// The checksum of its text.
     pub program: Arc<str>,
-    /// Its fields.
     pub fields: Map<String, Value>,
 }
 
@@ -340,7 +339,6 @@ pub enum NextAction {
 pub struct FinishedTask {
     /// The name of its prompt.
     pub prompt: StateName,
-    /// Its cost.
     #[serde(flatten)]
     pub cost: TurnCost,
     /// The session it ran in.
@@ -418,7 +416,6 @@ pub struct RoleRequested {
     pub file: StateName,
     /// The handle of the role's session.
     pub handle: String,
-    /// The request.
     #[serde(flatten)]
     pub request: RoleRequest,
     /// The session of the handle's agent, if it is created with this request.
@@ -483,7 +480,6 @@ pub type ProgramDefined = ProgramSource;
 /// An agent asked for a transition, and a turn of its state's evaluator comes first.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TransitionProposed {
-    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state it ran in.
@@ -532,7 +528,6 @@ pub struct TurnHeld {
 /// A reply broke the protocol.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnRejected {
-    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state it ran in.
@@ -552,7 +547,6 @@ pub struct TurnRejected {
 /// A turn failed and is run again.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnFailed {
-    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The state it ran in.
@@ -602,7 +596,6 @@ pub struct AgentParked {
     pub turn: TurnId,
     /// The state it is in.
     pub state: StateName,
-    /// The reason.
     pub reason: String,
 }
 
@@ -616,7 +609,6 @@ pub struct QuestionAnswered {
     pub state: StateName,
     /// The name the question was asked under.
     pub node: String,
-    /// The answer.
     pub answer: Answer,
     /// The number of answers given ahead of time that are used up for this name, if it was one of them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -662,7 +654,6 @@ pub struct ApprovalAnswered {
     pub state: StateName,
     /// The number of the approval.
     pub number: u32,
-    /// The tool.
     pub tool: String,
     /// The answer.
     #[serde(flatten)]
@@ -675,7 +666,6 @@ pub struct ApprovalAnswered {
 /// A turn was ended while tool calls needed approval. It goes on in the next turn of its step, in the same session.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TurnSuspended {
-    /// The turn.
     #[serde(flatten)]
     pub turn: TurnId,
     /// The prompt of the turn.
@@ -700,7 +690,6 @@ pub struct JoinBegun {
     /// The turn that is due when the agent resumes.
     #[serde(flatten)]
     pub turn: TurnId,
-    /// The state.
     pub state: StateName,
     /// The join it waits for.
     #[serde(flatten)]

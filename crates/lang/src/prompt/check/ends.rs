@@ -71,7 +71,7 @@ impl FolderDiagnostics<'_> {
     pub(super) fn forks(&mut self, workflow_map: &WorkflowMap) {
         let forking: StateSet<'_> = workflow_map
             .steps()
-            .filter(|(_, transition, _)| matches!(transition, Transition::Fork { .. }))
+            .filter(|(_, transition, _)| transition.is_fork())
             .map(|(name, ..)| name)
             .collect();
         if forking.is_empty() {
@@ -181,18 +181,16 @@ impl WorkflowMap {
 fn may_return(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
         Transition::Result { .. } => true,
-        Transition::Reset { keeps_stack: false, .. } => false,
-        Transition::Goto { target, .. } | Transition::Reset { target, .. } => does(target),
-        Transition::Ask { .. } => transition.states().any(does),
-        Transition::Fork { next, .. } => does(next),
-        Transition::Call { .. } | Transition::Function { .. } => transition.states().all(does),
+        call if call.is_call() => call.states().all(does),
+        other if other.drops_stack() => false,
+        other => other.next_state().map_or_else(|| other.states().any(does), does),
     }
 }
 
 /// Returns whether a transition leads to a reset, given the states that do.
 fn may_reset(transition: &Transition, does: &dyn Fn(&StateName) -> bool) -> bool {
     match transition {
-        Transition::Reset { keeps_stack: false, .. } => true,
+        reset if reset.drops_stack() => true,
         Transition::Fork { next, .. } => does(next),
         other => other.states().any(does),
     }

@@ -274,8 +274,7 @@ fn all_given(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
                 given.entry(state).or_default().is_entered = true;
             }
             if let Some(next) = transition.continuation() {
-                let is_fork = matches!(transition, Transition::Fork { .. });
-                given.entry(next).or_default().is_entered |= is_fork || gives_input;
+                given.entry(next).or_default().is_entered |= transition.is_fork() || gives_input;
             }
             match transition {
                 Transition::Result { variables, .. } => {
@@ -487,9 +486,7 @@ fn forked_at_most(workflow_map: &WorkflowMap) -> Option<usize> {
     if !workflow_map.states.values().all(is_known) {
         return None;
     }
-    let is_fork =
-        |(_, transition, _): &(_, &Transition, _)| matches!(transition, Transition::Fork { .. });
-    let mut forks = workflow_map.steps().filter(is_fork);
+    let mut forks = workflow_map.steps().filter(|(_, transition, _)| transition.is_fork());
     let (name, fork, _) = forks.next()?;
     let prompt = workflow_map.states.get(name).and_then(FolderState::prompt);
     let may_be_many = prompt.is_some_and(|prompt| prompt.frontmatter.policy.many_forks);

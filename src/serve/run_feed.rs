@@ -336,25 +336,30 @@ impl RunsFeedSource {
     fn look(&mut self) -> Vec<FeedEvent> {
         let begin = Instant::now();
         let query = CommandQuery::Runs { offset: 0, limit: MAX_RUNS };
-        let found = self.backend.document(&query);
+        let found = self.backend.document(&query).map_err(|refusal| refusal.message);
         self.pause = LIST_POLL_INTERVAL.max(begin.elapsed() * PAUSE_FACTOR);
-        match found {
-            Ok(Value::Object(mut found)) => {
+        match found.and_then(runs_of) {
+            Ok(runs) => {
                 self.failure = None;
-                let runs = match found.remove("runs") {
-                    Some(Value::Array(runs)) => runs,
-                    _ => Vec::new(),
-                };
                 let events = changes(&self.runs, &runs);
                 self.runs = runs;
                 events
             }
-            Err(refusal) if self.failure.as_ref() != Some(&refusal.message) => {
-                self.failure = Some(refusal.message.clone());
-                vec![FeedEvent::of("failure", &refusal.message)]
+            Err(failure) if self.failure.as_ref() != Some(&failure) => {
+                let event = FeedEvent::of("failure", &failure);
+                self.failure = Some(failure);
+                vec![event]
             }
-            Ok(_) | Err(_) => Vec::new(),
+            Err(_) => Vec::new(),
         }
+    }
+}
+
+/// Returns the runs of a document; one without them does not say that there are none.
+fn runs_of(mut document: Value) -> Result<Vec<Value>, String> {
+    match document.get_mut("runs").map(Value::take) {
+        Some(Value::Array(runs)) => Ok(runs),
+        _ => Err("the document of the runs has no list `runs`".to_owned()),
     }
 }
 
@@ -523,9 +528,11 @@ fn begun(steps: &Path, bar: &TurnBar, turn: &TurnId) -> Option<Timestamp> {
 
 #[cfg(test)]
 mod runs_feed_tests {
-    use serde_json::json;
+    use std::sync::Mutex;
 
     use super::*;
+    use crate::domain::id::RunId;
+    use crate::serve::backend::CommandRefusal;
 
     #[test]
     fn only_changed_runs_are_told() {
@@ -537,6 +544,42 @@ mod runs_feed_tests {
         assert_eq!(told(&[run("a", 1)], &[run("a", 1)]), []);
         let both = told(&[run("a", 1), run("b", 1)], &[run("b", 2)]);
         assert_eq!(both, [("run", r#"{"run":"b","cost":2}"#.to_owned()), ("gone", "\"a\"".into())]);
+    }
+
+    /// Answers with one document after another.
+    struct Documents(Mutex<VecDeque<Value>>);
+
+    impl CommandBackend for Documents {
+        fn document(&self, _query: &CommandQuery) -> Result<Value, CommandRefusal> {
+            Ok(self.0.lock().expect("documents").pop_front().expect("a document"))
+        }
+
+        fn follow(&self, _run: &FollowedRun<'_>) {}
+
+        fn unfollow(&self, _run: &RunId) {}
+
+        fn act(&self, _action: &str, _body: &Value) -> Result<Value, CommandRefusal> {
+            Ok(Value::Null)
+        }
+    }
+
+    #[test]
+    fn document_without_runs_removes_no_run() {
+        let runs = json!({ "runs": [{ "run": "a" }] });
+        for flawed in
+            [json!({}), json!({ "runs": null }), json!({ "runs": {} }), json!([]), json!(1)]
+        {
+            let documents =
+                [&runs, &flawed, &flawed, &runs, &json!({ "runs": [] })].map(Clone::clone);
+            let mut source = RunsFeedSource::new(Arc::new(Documents(Mutex::new(documents.into()))));
+            let mut names = || -> Vec<&'static str> {
+                source.look().into_iter().map(|event| event.name).collect()
+            };
+            assert_eq!(names(), ["failure"], "{flawed}");
+            assert!(names().is_empty(), "the same failure is told once");
+            assert!(names().is_empty(), "the run is still there");
+            assert_eq!(names(), ["gone"]);
+        }
     }
 }
 

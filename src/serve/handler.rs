@@ -5,6 +5,7 @@ use std::convert::Infallible;
 use std::future::poll_fn;
 use std::net::{SocketAddr, TcpListener as StdListener};
 use std::pin::Pin;
+use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,7 +32,7 @@ use crate::serve::agent_feed::agents;
 use crate::serve::backend::{CommandBackend, CommandQuery};
 use crate::serve::feed::FeedPosition;
 use crate::serve::feed_hub::FeedHub;
-use crate::serve::routes::{PAGE, PageReply, PageRoute, parameter};
+use crate::serve::routes::{PAGE, PageReply, PageRoute, ParameterMisfit, parameter, parsed};
 use crate::serve::run_feed::LogRange;
 use crate::serve::{agent_feed, routes, run_feed};
 use crate::store;
@@ -84,7 +85,7 @@ impl PageHandler {
             Err(failure) => return routes::no_route(failure),
         };
         if route == PageRoute::Page
-            && let Some(token) = parameter(query.as_deref(), "token")
+            && let Ok(Some(token)) = parameter(query.as_deref(), "token")
         {
             return self.enter(&token);
         }
@@ -100,8 +101,11 @@ impl PageHandler {
             };
         }
         // What reads files may take a while, and is done beside the other requests.
-        let (handler, position) = (self.clone(), position(&head, query.as_deref()));
-        let read = move || handler.read(route, query.as_deref(), position.as_ref());
+        let (handler, last_event) = (self.clone(), head.last_event_id);
+        let read = move || {
+            let reply = handler.read(route, query.as_deref(), last_event.as_deref());
+            reply.unwrap_or_else(|misfit| routes::wrong_parameter(&misfit))
+        };
         tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| failed())
     }
 
@@ -126,33 +130,39 @@ impl PageHandler {
         &self,
         route: PageRoute,
         query: Option<&str>,
-        position: Option<&FeedPosition>,
-    ) -> PageReply {
+        last_event: Option<&str>,
+    ) -> Result<PageReply, ParameterMisfit> {
         let document = |query: &CommandQuery| routes::command(self.backend.document(query));
-        match route {
+        Ok(match route {
             PageRoute::Page => routes::asset(&PAGE),
             PageRoute::Asset(asset) => routes::asset(asset),
             PageRoute::OpenApi => routes::json_text(routes::DOCUMENT),
             PageRoute::Runs => document(&CommandQuery::Runs {
-                offset: number(query, "offset"),
-                limit: limit(query),
+                offset: number(query, "offset")?.unwrap_or(0),
+                limit: limit(query)?,
             }),
             PageRoute::Document(query) => document(&query),
-            PageRoute::Feed(subject) => routes::feed(self.hub.read(&subject, position)),
-            PageRoute::Agents(run) => {
-                let after = parameter(query, "after").and_then(|id| AgentId::parse(&id).ok());
-                self.of_run(&run, |dir| agents(dir, after.as_ref(), limit(query)))
+            PageRoute::Feed(subject) => {
+                let position = position(query, last_event)?;
+                routes::feed(self.hub.read(&subject, position.as_ref()))
             }
-            PageRoute::Log(run) => self.of_run(&run, |dir| run_feed::read(dir, &range(query))),
+            PageRoute::Agents(run) => {
+                let (after, limit) = (agent(query, "after")?, limit(query)?);
+                self.of_run(&run, |dir| agents(dir, after.as_ref(), limit))
+            }
+            PageRoute::Log(run) => {
+                let range = range(query)?;
+                self.of_run(&run, |dir| run_feed::read(dir, &range))
+            }
             PageRoute::Timeline(run) => self.of_run(&run, run_feed::read_timeline),
             PageRoute::CostTimes(run) => self.of_run(&run, read),
             PageRoute::Turn(run, turn) => {
-                let from = number(query, "from");
+                let from = number(query, "from")?.unwrap_or(0);
                 self.of_run(&run, |dir| Ok(agent_feed::page(&dir.steps(), &turn, from)))
             }
             // Its body is read first.
             PageRoute::Action(_) => failed(),
-        }
+        })
     }
 
     fn of_run<T: Serialize>(
@@ -198,34 +208,43 @@ fn failed() -> PageReply {
 }
 
 /// Returns the position from which a stream continues: the header of a browser that comes back, else the parameter of a
-/// page that has left its stream.
-fn position(head: &RequestHead, query: Option<&str>) -> Option<FeedPosition> {
-    let asked = || parameter(query, "position");
-    FeedPosition::parse(&head.last_event_id.clone().or_else(asked)?)
+/// page that has left its stream. A browser may bring the header of another server, and then gets everything.
+fn position(
+    query: Option<&str>,
+    last_event: Option<&str>,
+) -> Result<Option<FeedPosition>, ParameterMisfit> {
+    let asked = parsed(query, "position", "the id of an event", FeedPosition::parse)?;
+    Ok(last_event.map_or(asked, FeedPosition::parse))
 }
 
-fn number(query: Option<&str>, name: &str) -> usize {
-    parameter(query, name).and_then(|text| text.parse().ok()).unwrap_or(0)
+fn number<T: FromStr>(
+    query: Option<&str>,
+    name: &'static str,
+) -> Result<Option<T>, ParameterMisfit> {
+    parsed(query, name, "a whole number", |text| text.parse().ok())
 }
 
-fn limit(query: Option<&str>) -> usize {
-    match number(query, "limit") {
+fn agent(query: Option<&str>, name: &'static str) -> Result<Option<AgentId>, ParameterMisfit> {
+    parsed(query, name, "the id of an agent, such as main.1", |id| AgentId::parse(id).ok())
+}
+
+fn limit(query: Option<&str>) -> Result<usize, ParameterMisfit> {
+    Ok(match number(query, "limit")?.unwrap_or(0) {
         0 => DEFAULT_PAGE,
         limit => limit.min(MAX_PAGE),
-    }
+    })
 }
 
-fn range(query: Option<&str>) -> LogRange {
-    let seq = |name: &str| parameter(query, name).and_then(|text| text.parse().ok());
-    LogRange {
-        before: seq("before"),
-        after: seq("after"),
-        agent: parameter(query, "agent").and_then(|id| AgentId::parse(&id).ok()),
-        text: parameter(query, "text")
+fn range(query: Option<&str>) -> Result<LogRange, ParameterMisfit> {
+    Ok(LogRange {
+        before: number(query, "before")?,
+        after: number(query, "after")?,
+        agent: agent(query, "agent")?,
+        text: parameter(query, "text")?
             .filter(|text| !text.is_empty())
             .map(|text| text.to_lowercase()),
-        limit: limit(query),
-    }
+        limit: limit(query)?,
+    })
 }
 
 // The costs of a run over time, by state and by model.

@@ -134,13 +134,44 @@ fn action_name(name: &str) -> Option<String> {
     (!name.is_empty() && name.chars().all(is_plain)).then(|| name.to_owned())
 }
 
+/// A parameter of a query that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the parameter `{name}` has to be {wanted}")]
+pub struct ParameterMisfit {
+    name: &'static str,
+    wanted: &'static str,
+}
+
 /// Returns the value of a parameter of a query. Only names and numbers are asked for in queries, and texts of filters.
-pub fn parameter(query: Option<&str>, name: &str) -> Option<String> {
-    let pairs = query?.split('&').filter_map(|pair| pair.split_once('='));
-    pairs
-        .into_iter()
-        .find(|(parameter, _)| *parameter == name)
-        .and_then(|(_, value)| decoded(value))
+///
+/// # Errors
+/// [`ParameterMisfit`] if it is not a percent-encoded text.
+pub fn parameter(
+    query: Option<&str>,
+    name: &'static str,
+) -> Result<Option<String>, ParameterMisfit> {
+    let mut pairs = query.unwrap_or_default().split('&');
+    let value = pairs.find_map(|pair| match pair.split_once('=').unwrap_or((pair, "")) {
+        (parameter, value) if parameter == name => Some(value),
+        _ => None,
+    });
+    let decoded =
+        |value| decoded(value).ok_or(ParameterMisfit { name, wanted: "percent-encoded UTF-8" });
+    value.map(decoded).transpose()
+}
+
+/// Returns what the value of a parameter stands for. `wanted` says what values have a meaning.
+///
+/// # Errors
+/// [`ParameterMisfit`] if the value has none.
+pub fn parsed<T>(
+    query: Option<&str>,
+    name: &'static str,
+    wanted: &'static str,
+    parse: impl FnOnce(&str) -> Option<T>,
+) -> Result<Option<T>, ParameterMisfit> {
+    let value = parameter(query, name)?;
+    value.map(|value| parse(&value).ok_or(ParameterMisfit { name, wanted })).transpose()
 }
 
 /// Returns a percent-decoded text, or `None` if the result is not a text.
@@ -337,6 +368,11 @@ pub fn misfit(misfit: &BodyMisfit) -> PageReply {
     json_with(StatusCode::BAD_REQUEST, &reply)
 }
 
+/// Returns the reply to a request with a parameter that cannot be read.
+pub fn wrong_parameter(misfit: &ParameterMisfit) -> PageReply {
+    error(StatusCode::BAD_REQUEST, &misfit.to_string())
+}
+
 /// Returns the reply for what was read of a run.
 pub fn read(answer: Result<impl Serialize, store::Error>) -> PageReply {
     answer.map_or_else(|failure| unread(&failure), |value| json_of(&value))
@@ -521,11 +557,22 @@ mod tests {
 
     #[test]
     fn parameters_are_decoded() {
-        let query = Some("a=1&text=x%20%C3%BC+y&bad=%zz");
-        assert_eq!(parameter(query, "text").as_deref(), Some("x ü y"));
-        assert_eq!(parameter(query, "bad"), None);
-        assert_eq!(parameter(query, "none"), None);
-        assert_eq!(parameter(None, "a"), None);
+        let query =
+            Some("a=1&text=x%20%C3%BC+y&empty&large=256&bad=%zz&short=%4&signed=%+4&latin=%fc");
+        let value = |name| parameter(query, name).map_err(|misfit| misfit.to_string());
+        assert_eq!(value("text"), Ok(Some("x ü y".to_owned())));
+        assert_eq!((value("none"), parameter(None, "a")), (Ok(None), Ok(None)));
+        assert_eq!(value("empty"), Ok(Some(String::new())));
+        for name in ["bad", "short", "signed", "latin"] {
+            let misfit = format!("the parameter `{name}` has to be percent-encoded UTF-8");
+            assert_eq!(value(name), Err(misfit));
+        }
+        let number = |name| parsed(query, name, "a number", |text| text.parse::<u8>().ok());
+        assert_eq!((number("a"), number("none")), (Ok(Some(1)), Ok(None)));
+        let misfit = |name| number(name).map_err(|misfit| misfit.to_string());
+        for name in ["text", "empty", "large"] {
+            assert_eq!(misfit(name), Err(format!("the parameter `{name}` has to be a number")));
+        }
     }
 }
 

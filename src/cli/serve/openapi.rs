@@ -99,7 +99,13 @@ const PARAMETERS: [[&str; 5]; 12] = [
     ["offset", "query", "The number of runs that are left out", "integer", ""],
     ["limit", "query", "The most items, up to 500; 100 if it is left out", "integer", ""],
     ["position", "query", "The same, for a reader that has left its stream", "string", ""],
-    ["after", "query", "Only agents or records after this one", "string", ""],
+    [
+        "after",
+        "query",
+        "Only agents after this one (an id), or records after this one (a number)",
+        "string",
+        "",
+    ],
     ["before", "query", "Only records before this one", "integer", ""],
     ["agent", "query", "Only records of this agent", "string", ""],
     ["text", "query", "Only records whose line has this text", "string", ""],
@@ -136,7 +142,8 @@ pub fn document() -> Value {
     for PageAddress { path, summary, query, reply } in ADDRESSES {
         let mut get = json!({ "summary": summary });
         let mut parameters = parameters(path, query);
-        let mut statuses = vec!["401", "403"];
+        let mut statuses = if query.is_empty() { vec![] } else { vec!["400"] };
+        statuses.extend(["401", "403"]);
         statuses.extend(path.contains("{run}").then_some("404"));
         let (media, description, schema) = match reply {
             AddressReply::Document(schema) => {
@@ -148,7 +155,7 @@ pub fn document() -> Value {
             }
             AddressReply::Stream(events) => {
                 get["description"] = json!(events);
-                statuses = vec!["401", "403", "404", "503"];
+                statuses = vec!["400", "401", "403", "404", "503"];
                 let last = "The id of the last event that came: the stream continues after it";
                 parameters.push(parameter(["Last-Event-ID", "header", last, "string", ""]));
                 let about = "Server-sent events; the data of each is JSON on one line";

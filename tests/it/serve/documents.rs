@@ -80,6 +80,37 @@ fn log_is_told_in_pages_and_filtered() {
 }
 
 #[test]
+fn wrong_parameters_are_refused() {
+    let test = pair();
+    test.run(&["START.md"]).ok();
+    let page = test.serve(&[]);
+    let number = |name: &str| format!("the parameter `{name}` has to be a whole number");
+    let agent =
+        |name: &str| format!("the parameter `{name}` has to be the id of an agent, such as main.1");
+    let encoded = |name: &str| format!("the parameter `{name}` has to be percent-encoded UTF-8");
+    let position = "the parameter `position` has to be the id of an event".to_owned();
+    for (path, why) in [
+        ("runs?offset=x", number("offset")),
+        ("runs?limit", number("limit")),
+        ("runs/t/agents?limit=-1", number("limit")),
+        ("runs/t/agents?after=MAIN", agent("after")),
+        ("runs/t/log?before=", number("before")),
+        ("runs/t/log?limit=2&after=main", number("after")),
+        ("runs/t/log?agent=..", agent("agent")),
+        ("runs/t/log?text=100%", encoded("text")),
+        ("runs/t/agents/main/turns/1/0?from=1.5", number("from")),
+        ("events?position=7", position.clone()),
+        ("runs/t/events?position=a.b.c", position.clone()),
+        ("runs/t/agents/main/events?position=%ff", encoded("position")),
+    ] {
+        let reply = page.client.get(&format!("/api/{path}"));
+        assert_eq!((reply.status, reply.json()), (400, json!({ "error": why })), "{path}");
+    }
+    // A browser sends the id of another server's event, and is told everything.
+    page.client.stream("/api/runs/t/events", Some("other")).until("whole", |_| true);
+}
+
+#[test]
 fn agents_timeline_costs_and_graph_are_told() {
     let test = pair();
     test.run(&["START.md"]).ok();

@@ -7,6 +7,7 @@
 //! All calls block, so they are made off the supervisor's thread. Each may be made again after an error: a call that
 //! was carried out changes nothing the second time.
 
+mod address;
 #[cfg(any(feature = "postgres", feature = "restate"))]
 mod client;
 pub mod connect;
@@ -17,6 +18,6 @@ mod postgres;
 mod restate;
 pub mod shared_log;
 
+pub use address::EngineAddress;
 pub use connect::Engine;
-pub use connect::EngineAddress;
 pub use error::EngineError;

@@ -97,7 +97,7 @@ impl HostReport {
 
 /// The standing of a host, which people decide.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[derive(Serialize, Deserialize, JsonSchema, strum::Display)]
+#[derive(Serialize, Deserialize, JsonSchema, strum::Display, strum::EnumString)]
 #[serde(rename_all = "snake_case")]
 #[strum(serialize_all = "lowercase")]
 pub enum HostStanding {
@@ -235,6 +235,16 @@ impl PlacedAgent {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn standing_is_read_as_it_is_written() {
+        for standing in [HostStanding::Active, HostStanding::Draining, HostStanding::Lost] {
+            assert_eq!(standing.to_string().parse(), Ok(standing));
+        }
+        for other in ["removed", "Active", ""] {
+            assert!(other.parse::<HostStanding>().is_err(), "{other}");
+        }
+    }
 
     #[test]
     fn report_says_what_keeps_a_host_from_taking_agents() {

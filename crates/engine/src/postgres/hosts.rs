@@ -59,10 +59,11 @@ impl HostRegistry for PostgresEngine {
         claim: &HostClaim,
         report: &HostReport,
     ) -> Result<HostStanding, EngineError> {
+        let (host, epoch) = (claim.host.as_str(), stored(claim.epoch.0));
         let report = self.stored_report(report)?;
-        let rows = self.rows_of_host(claim, HEARTBEAT, &[text(&report)])?;
-        let standing = rows.first().map(|row| self.column(row, 0)).transpose()?;
-        self.standing(standing.unwrap_or_default())
+        let row = self.row(HEARTBEAT, &[text(&host), number(&epoch), text(&report)])?;
+        let row = row.ok_or_else(|| EngineError::HostFenced { host: claim.host.clone() })?;
+        self.standing(host, self.column(&row, 0)?)
     }
 
     fn hosts(&self) -> Result<Vec<RegisteredHost>, EngineError> {
@@ -73,7 +74,7 @@ impl HostRegistry for PostgresEngine {
             Ok(RegisteredHost {
                 host: HostName::parse(host).map_err(|error| self.damaged_host(host, &error))?,
                 epoch: HostEpoch(self.count(row, 1)?),
-                standing: self.standing(self.column(row, 2)?)?,
+                standing: self.standing(host, self.column(row, 2)?)?,
                 // A clock that was set back gives a negative time.
                 silent_for: Duration::try_from_secs_f64(seconds).unwrap_or_default(),
                 report: serde_json::from_str(report)
@@ -98,18 +99,18 @@ impl HostRegistry for PostgresEngine {
 impl PostgresEngine {
     fn stored_report(&self, report: &HostReport) -> Result<String, EngineError> {
         serde_json::to_string(report).map_err(|error| {
-            Failure::refused(self.address(), format!("the report is not valid JSON: {error}"))
-                .into()
+            Failure::refused(
+                self.address(),
+                format!("the report of the host cannot be written as JSON: {error}"),
+            )
+            .into()
         })
     }
 
-    /// Returns a standing as it is stored, in lower case.
-    fn standing(&self, stored: &str) -> Result<HostStanding, EngineError> {
-        let known = [HostStanding::Active, HostStanding::Draining, HostStanding::Lost];
-        let found = known.into_iter().find(|standing| standing.to_string() == stored);
-        found.ok_or_else(|| {
-            self.damaged_host("a host", &format!("`{stored}` is not a known standing"))
-        })
+    /// Returns a standing of a host as it is stored, in lower case.
+    fn standing(&self, host: &str, stored: &str) -> Result<HostStanding, EngineError> {
+        let unknown = |_| self.damaged_host(host, &format!("`{stored}` is not a known standing"));
+        stored.parse().map_err(unknown)
     }
 
     fn no_such_host(&self, host: &HostName) -> EngineError {

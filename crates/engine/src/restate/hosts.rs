@@ -148,7 +148,10 @@ impl RestateEngine {
 
     fn carried(&self, report: &HostReport) -> Result<Value, EngineError> {
         serde_json::to_value(report).map_err(|error| {
-            EngineError::refused(self.address(), format!("the report is not valid JSON: {error}"))
+            EngineError::refused(
+                self.address(),
+                format!("the report of the host cannot be written as JSON: {error}"),
+            )
         })
     }
 }

@@ -232,7 +232,9 @@ fn step_finished(
             RestartDecision::Retry { not_before, .. } => {
                 (Some(not_before.unwrap_or(chosen.now)), None)
             }
-            _ => (None, None),
+            RestartDecision::GiveUp
+            | RestartDecision::Pause(_)
+            | RestartDecision::AwaitLimit { .. } => (None, None),
         }
     } else {
         (None, None)
@@ -243,7 +245,10 @@ fn step_finished(
         Transition::Call { .. } => Some(chosen.session),
         Transition::Result { .. } if restart_at.is_none() => None,
         Transition::Fork { .. } if !report.children.is_empty() => None,
-        _ => Some(chosen.ready.unwrap_or(chosen.session)),
+        Transition::Reset { .. }
+        | Transition::Function { .. }
+        | Transition::Fork { .. }
+        | Transition::Result { .. } => Some(chosen.ready.unwrap_or(chosen.session)),
     };
     let finished = Event::StepFinished(StepFinished {
         turn: report.turn.clone(),
@@ -368,7 +373,9 @@ impl TurnReport {
             | TurnJudgement::NotStarted
             | TurnJudgement::Advanced(_)
             | TurnJudgement::JoinDue(_) => LoadSign::Nothing,
-            _ => LoadSign::Answered,
+            TurnJudgement::Accepted(_)
+            | TurnJudgement::Proposed { .. }
+            | TurnJudgement::Violated { .. } => LoadSign::Answered,
         }
     }
 }

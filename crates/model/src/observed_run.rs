@@ -219,7 +219,11 @@ impl ObservedWay {
                 let case = ObservedWayCase::Tag(transition.tag().name());
                 return vec![Self { from: from.to_owned(), case, to: String::new() }];
             }
-            _ => match transition.entered() {
+            Transition::Goto { .. }
+            | Transition::Reset { .. }
+            | Transition::Call { .. }
+            | Transition::Function { .. }
+            | Transition::Fork { .. } => match transition.entered() {
                 Some((_, target)) if forked.is_empty() => vec![target],
                 _ => forked.iter().collect(),
             },

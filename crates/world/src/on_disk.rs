@@ -79,8 +79,23 @@ pub(super) fn perform_on_disk(
         }
         Operation::CreateDirectory { path } => files::create_directory(root, &path).map(done)?,
         Operation::DeleteFile { path } => files::delete(root, &path).map(done)?,
-        // These operations are quick, start programs, reach other machines, or were added by another program.
-        _ => {
+        // These operations are quick, start programs, reach other machines, or are of another program or a pack.
+        Operation::FileExists { .. }
+        | Operation::DirectoryExists { .. }
+        | Operation::AnyFileExists { .. }
+        | Operation::ToolAvailable { .. }
+        | Operation::PythonModuleAvailable { .. }
+        | Operation::GetSha { .. }
+        | Operation::GitFetch { .. }
+        | Operation::GitPull { .. }
+        | Operation::CloneRepo { .. }
+        | Operation::WebFetch { .. }
+        | Operation::AppendToFile { .. }
+        | Operation::BashExec(_)
+        | Operation::BashCheck { .. }
+        | Operation::RunScript { .. }
+        | Operation::Own { .. }
+        | Operation::Pack(_) => {
             return Err(format!("nothing on the disk does {}", operation.name()).into());
         }
     };

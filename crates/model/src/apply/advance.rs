@@ -82,7 +82,12 @@ pub(super) fn advanced(
     let mut effects = match *event.next_action {
         NextAction::Nothing => Vec::new(),
         NextAction::Question(_) => vec![Effect::Ask(id.clone())],
-        _ => vec![Effect::Proceed(id.clone())],
+        NextAction::Walk
+        | NextAction::Operation(_)
+        | NextAction::Task(_)
+        | NextAction::Agent { .. }
+        | NextAction::Join(_)
+        | NextAction::Wait => vec![Effect::Proceed(id.clone())],
     };
     if let AdvancedTo::Program(progress) = event.position
         && progress.status == ProgramStatus::Failed

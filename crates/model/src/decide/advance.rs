@@ -156,7 +156,12 @@ fn record(
     let new_session = match &next_action {
         NextAction::Task(_) => Some(chosen.ready.clone().unwrap_or_else(|| chosen.session.clone())),
         NextAction::Agent { .. } => Some(chosen.session.clone()),
-        _ => None,
+        NextAction::Walk
+        | NextAction::Operation(_)
+        | NextAction::Question(_)
+        | NextAction::Join(_)
+        | NextAction::Wait
+        | NextAction::Nothing => None,
     };
     let task = agent.task().map(|task| {
         Box::new(FinishedTask {

@@ -13,6 +13,7 @@ use super::backend::{CommandQuery, CommandRefusal, RefusalKind};
 use super::feed_hub::{FeedError, FeedSubject};
 use super::reply_body::{EventStream, ReplyBody};
 use crate::domain::id::{AgentId, RunId};
+use crate::domain::percent::percent_decoded;
 use crate::domain::turn::TurnId;
 use crate::store;
 
@@ -155,8 +156,10 @@ pub fn parameter(
         (parameter, value) if parameter == name => Some(value),
         _ => None,
     });
-    let decoded =
-        |value| decoded(value).ok_or(ParameterMisfit { name, wanted: "percent-encoded UTF-8" });
+    let decoded = |value: &str| {
+        percent_decoded(&value.replace('+', " "))
+            .ok_or(ParameterMisfit { name, wanted: "percent-encoded UTF-8" })
+    };
     value.map(decoded).transpose()
 }
 
@@ -172,24 +175,6 @@ pub fn parsed<T>(
 ) -> Result<Option<T>, ParameterMisfit> {
     let value = parameter(query, name)?;
     value.map(|value| parse(&value).ok_or(ParameterMisfit { name, wanted })).transpose()
-}
-
-/// Returns a percent-decoded text, or `None` if the result is not a text.
-fn decoded(text: &str) -> Option<String> {
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.bytes();
-    while let Some(byte) = rest.next() {
-        bytes.push(match byte {
-            b'+' => b' ',
-            b'%' => {
-                let digit = |byte: Option<u8>| char::from(byte?).to_digit(16);
-                let (high, low) = (digit(rest.next())?, digit(rest.next())?);
-                u8::try_from(high * 16 + low).ok()?
-            }
-            byte => byte,
-        });
-    }
-    String::from_utf8(bytes).ok()
 }
 
 // The files of the page, which are within the program. They are written by hand: nothing builds them.

@@ -46,6 +46,7 @@ pub mod model;
 pub mod money;
 pub mod observed_run;
 pub mod operation;
+pub mod percent;
 pub mod person_wait;
 pub mod placement;
 pub mod policy;

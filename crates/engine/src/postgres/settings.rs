@@ -21,6 +21,7 @@ use tokio_postgres::tls::{ChannelBinding, MakeTlsConnect, TlsConnect, TlsStream}
 
 use crate::client::{tls, trusted_roots};
 use crate::{EngineAddress, EngineError};
+use raymond_model::percent::percent_decoded;
 
 /// The time for one address of a server: the next one is tried then.
 const CONNECT_LIMIT: Duration = Duration::from_secs(3);
@@ -129,7 +130,11 @@ impl Parameters {
                 pair.split_once('=').ok_or("one of its parameters has no `=` and value")?;
             match name {
                 "sslmode" => parameters.mode = Some(value.to_owned()),
-                "sslrootcert" => parameters.authorities = Some(decoded(value)?.into()),
+                "sslrootcert" => {
+                    let file = percent_decoded(value);
+                    let file = file.ok_or("its sslrootcert is not percent-encoded UTF-8")?;
+                    parameters.authorities = Some(file.into());
+                }
                 name if PARAMETERS.contains(&name) => kept.push(pair),
                 _ => {
                     let known = PARAMETERS.join(", ");
@@ -142,24 +147,6 @@ impl Parameters {
         let query = if kept.is_empty() { String::new() } else { format!("?{}", kept.join("&")) };
         Ok((format!("postgres://{base}{query}"), parameters))
     }
-}
-
-/// Returns a value of a parameter without its percent-encoding.
-fn decoded(value: &str) -> Result<String, String> {
-    let mut bytes = Vec::new();
-    let mut rest = value.as_bytes();
-    while let [first, tail @ ..] = rest {
-        rest = tail;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let digits = tail.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        let byte = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
-        bytes.push(byte.ok_or("a `%` is not followed by two hexadecimal digits")?);
-        rest = &tail[2..];
-    }
-    String::from_utf8(bytes).map_err(|_| "one of its parameters is not UTF-8".to_owned())
 }
 
 /// Returns what is wrong with an address. The library's text may contain a part of the address, so it is shown only if
@@ -337,7 +324,6 @@ mod tests {
         assert_eq!(config.get_password(), Some("a@b".as_bytes()));
         assert_eq!(config.get_connect_timeout(), Some(&Duration::from_secs(7)));
         assert_eq!(config.get_dbname(), Some("work"));
-        assert_eq!(decoded("/etc/my%20roots.pem"), Ok("/etc/my roots.pem".to_owned()));
     }
 
     #[test]
@@ -349,6 +335,9 @@ mod tests {
             ("postgres://ray:s3cret@db/work?sslmode=maybe", "sslmode is none of disable"),
             ("postgres://ray:s3cret@db/work?pasword=s3cret", "the parameters are user, password"),
             ("postgres://ray:s3cret@db/work?sslrootcert=/no/file", "sslrootcert /no/file: "),
+            ("postgres://ray:s3cret@db/work?sslrootcert=/no%20file", "sslrootcert /no file: "),
+            ("postgres://ray:s3cret@db/work?sslrootcert=%2", "is not percent-encoded UTF-8"),
+            ("postgres://ray:s3cret@db/work?sslrootcert=%ff", "is not percent-encoded UTF-8"),
             ("postgres://ray:%ff@db%ff/work", "cannot be read"),
         ] {
             let error = read(url).expect_err(url).to_string();

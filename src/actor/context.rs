@@ -21,7 +21,7 @@ use crate::actor::runner::{ActivityExecutor, StepRunner};
 use crate::domain::id::Folder;
 use crate::domain::money::Usd;
 use crate::domain::settings::ForkSettings;
-use crate::domain::time::Timestamp;
+use crate::domain::time::{Timestamp, millis_of};
 use crate::domain::turn::{FailureCause, TurnFailure};
 use crate::domain::widening::PermissionCeiling;
 use crate::fault::clock_shift;
@@ -141,17 +141,13 @@ impl SteadyClock {
 /// Returns the time now, which never goes back while this process lives.
 pub fn now() -> Timestamp {
     let (start, clock) = &*CLOCK;
-    clock.read(wall_clock_now(), millis(start.elapsed().as_millis()))
+    clock.read(wall_clock_now(), millis_of(start.elapsed()))
 }
 
 /// Returns the time of the wall clock, which may be set back.
 pub fn wall_clock_now() -> Timestamp {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(millis(since.as_millis()).saturating_add_signed(clock_shift()))
-}
-
-fn millis(count: u128) -> u64 {
-    u64::try_from(count).unwrap_or(u64::MAX)
+    Timestamp(millis_of(since).saturating_add_signed(clock_shift()))
 }
 
 #[cfg(test)]

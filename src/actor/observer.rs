@@ -25,7 +25,7 @@ use crate::domain::money::Usd;
 use crate::domain::placement::HostSighting;
 use crate::domain::restart::AgentFailures;
 use crate::domain::settings::DEFAULT_DEADLINE_MS;
-use crate::domain::time::format_duration;
+use crate::domain::time::{format_duration, millis_of};
 use crate::domain::turn::{TurnId, TurnOutcome};
 use crate::domain::worktree_snapshot::{WorkingDir, WorktreeSnapshot};
 use crate::language::resume::turn::{PreparedTurn, TurnPermit, TurnRules};
@@ -167,8 +167,7 @@ impl PluginInterceptor {
                 self.without_an_answer("has failed")
             }
             Err(_) => {
-                let deadline =
-                    format_duration(u64::try_from(self.deadline.as_millis()).unwrap_or(u64::MAX));
+                let deadline = format_duration(millis_of(self.deadline));
                 self.silent.set(true);
                 if !self.required {
                     tracing::warn!(

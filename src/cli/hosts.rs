@@ -12,6 +12,7 @@ use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::table::{self, TableCell};
 use crate::cli::{engine, output};
 use crate::domain::host::{HostLabel, HostName, HostStanding};
+use crate::domain::time::millis_of;
 use crate::engine::Engine;
 use crate::engine::shared_log::RegisteredHost;
 use crate::plugin::styled::TextTone;
@@ -139,7 +140,7 @@ fn document(host: &RegisteredHost, agents: &AgentsAtHosts) -> Value {
         "epoch": host.epoch,
         "standing": host.standing,
         "alive": host.is_alive(),
-        "silent_ms": u64::try_from(host.silent_for.as_millis()).unwrap_or(u64::MAX),
+        "silent_ms": millis_of(host.silent_for),
         "slots": host.report.slots,
         "room": host.report.room,
         "busy": host.report.busy,

@@ -12,7 +12,7 @@ use rustix::process::{Resource, getrlimit};
 
 use raymond_model::capacity::{self, HostMemory};
 use raymond_model::settings::MaxProcs;
-use raymond_model::time::Timestamp;
+use raymond_model::time::{Timestamp, millis_of};
 use raymond_store::fault::memory_table;
 
 /// The time for which a reading of the memory is reused.
@@ -68,7 +68,7 @@ pub fn turn_capacity(max_procs: MaxProcs, memory: Option<HostMemory>) -> usize {
 /// Returns a time of the system in milliseconds since 1970.
 pub fn timestamp(time: SystemTime) -> Timestamp {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
-    Timestamp(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    Timestamp(millis_of(since))
 }
 
 /// Returns the number of files that this process may open at the same time, if that is less than a run needs.

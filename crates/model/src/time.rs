@@ -6,6 +6,7 @@
 use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -95,6 +96,11 @@ impl JsonSchema for Timestamp {
     }
 }
 
+/// Returns a span of time in whole milliseconds, as many as fit.
+pub fn millis_of(span: Duration) -> u64 {
+    u64::try_from(span.as_millis()).unwrap_or(u64::MAX)
+}
+
 /// Returns a span of milliseconds in seconds: `0.3s`.
 pub fn seconds(millis: u64) -> String {
     format!("{}.{}s", millis / 1000, millis % 1000 / 100)
@@ -149,6 +155,13 @@ mod tests {
     fn duration_is_formatted_in_largest_whole_unit() {
         let spans = [0, 1500, 90_000, 1_800_000, 7_200_000].map(format_duration);
         assert_eq!(spans, ["0s", "1500ms", "90s", "30m", "2h"]);
+    }
+
+    #[test]
+    fn duration_is_counted_in_whole_milliseconds() {
+        let spans = [Duration::ZERO, Duration::from_micros(1999), Duration::from_mins(1)];
+        assert_eq!(spans.map(millis_of), [0, 1, 60_000]);
+        assert_eq!(millis_of(Duration::MAX), u64::MAX);
     }
 
     #[test]

@@ -13,7 +13,7 @@ use raymond_lang::hint::closest;
 use raymond_model::event::Record;
 use raymond_model::id::RunId;
 use raymond_model::run::Run;
-use raymond_model::time::Timestamp;
+use raymond_model::time::{Timestamp, millis_of};
 
 /// The most bytes that are read of a first record to find its time.
 const MAX_FIRST_RECORD: u64 = 4 * 1024 * 1024;
@@ -162,7 +162,7 @@ fn started_at(dir: &RunDir) -> Timestamp {
 fn changed(path: &Path) -> Option<Timestamp> {
     let changed = path.symlink_metadata().ok()?.modified().ok()?;
     let since = changed.duration_since(UNIX_EPOCH).ok()?;
-    u64::try_from(since.as_millis()).ok().map(Timestamp)
+    Some(Timestamp(millis_of(since)))
 }
 
 /// Returns the directory of a run.

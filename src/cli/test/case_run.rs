@@ -15,7 +15,7 @@ use crate::domain::git_exchange::FIXED_SETTINGS;
 use crate::domain::id::RunId;
 use crate::domain::killed_run::{AgentEndings, killed_records, resumed_difference};
 use crate::domain::observed_run::ObservedRun;
-use crate::domain::time::format_duration;
+use crate::domain::time::{format_duration, millis_of};
 use crate::language::cases::{CaseTexts, mismatches};
 use crate::process::turn_transcript::for_each_begun;
 use crate::store::dataspace::Dataspace;
@@ -258,7 +258,7 @@ fn outcome(case: &CaseProcess<'_>, ended: &CaseEnd) -> AttemptOutcome {
             (AttemptFault::NotBegun, why)
         }
         CaseEnd::TimedOut => {
-            let limit = format_duration(u64::try_from(limit.as_millis()).unwrap_or(u64::MAX));
+            let limit = format_duration(millis_of(limit));
             let option = if case.live.is_some() { "--time-limit" } else { "`time_limit`" };
             let why = format!(
                 "it had not ended after {limit}; give it a longer {option}, or find what it waits for"

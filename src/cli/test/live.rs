@@ -28,6 +28,7 @@ use crate::domain::id::AgentId;
 use crate::domain::live_results::{LIVE_HEADS, LiveEnd, LiveRow, LiveRun};
 use crate::domain::model::ModelName;
 use crate::domain::money::Usd;
+use crate::domain::time::millis_of;
 use crate::domain::tool_call::printable_line;
 use crate::language::cases::mismatches;
 use crate::process::worker::StopLevel;
@@ -446,7 +447,7 @@ impl LiveReport {
         LiveRun {
             end: self.end,
             cost: self.report.run.committed,
-            duration_ms: u64::try_from(self.report.duration.as_millis()).unwrap_or(u64::MAX),
+            duration_ms: millis_of(self.report.duration),
         }
     }
 }

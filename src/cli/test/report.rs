@@ -18,6 +18,7 @@ use crate::cli::test::discovery;
 use crate::cli::test::discovery::shown;
 use crate::domain::id::AgentId;
 use crate::domain::observed_run::ObservedRun;
+use crate::domain::time::millis_of;
 use crate::domain::tool_call::printable_line;
 use crate::language::cases::{CaseMismatch, CaseTexts, PathDifference};
 use crate::language::coverage::PlacesCoverage;
@@ -216,7 +217,7 @@ fn case_json(report: &CaseReport) -> Value {
         "line": report.loaded.case.at.line,
         "name": report.loaded.case.name,
         "status": if report.has_passed() { "passed" } else { "failed" },
-        "duration_ms": u64::try_from(report.duration.as_millis()).unwrap_or(u64::MAX),
+        "duration_ms": millis_of(report.duration),
         "mismatches": report.mismatches,
         "error": report.error,
         "result": result,

@@ -20,6 +20,7 @@ use crate::domain::session::{
     KeptSession, MANIFEST_VERSION, MAX_KEPT_SESSION_BYTES, MAX_MANIFEST_BYTES,
     MAX_SESSION_PART_BYTES, SessionManifest, SessionPart, parts_to_keep,
 };
+use crate::domain::time::millis_of;
 use crate::engine::connect::RunSpace;
 use crate::engine::shared_log::{HOST_SILENCE, HostClaim, RegisteredHost};
 use crate::engine::{Engine, EngineError};
@@ -61,7 +62,7 @@ pub(super) async fn first_report(options: &WorkerOptions) -> HostReport {
         wire: WIRE_VERSION,
         claude,
         takes_runs: options.takeover.is_some(),
-        timeout_ms: options.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+        timeout_ms: options.timeout.map(millis_of),
     }
 }
 

@@ -11,6 +11,7 @@ use crate::postgres::failure::Failure;
 use crate::shared_log::{HostClaim, HostQuestions, HostRegistry, HostRequest, RegisteredHost};
 use crate::{Engine, EngineError};
 use raymond_model::host::{HostEpoch, HostName, HostReport, HostStanding};
+use raymond_model::time::millis_of;
 
 const REGISTER: &str = "INSERT INTO raymond.host AS host (host, epoch, worker, standing, seen, report) \
     VALUES ($1, 1, $2, 'active', clock_timestamp(), $3::jsonb) \
@@ -46,7 +47,7 @@ impl HostRegistry for PostgresEngine {
         silence: Duration,
     ) -> Result<HostClaim, EngineError> {
         let report = self.stored_report(report)?;
-        let silence = stored(u64::try_from(silence.as_millis()).unwrap_or(u64::MAX));
+        let silence = stored(millis_of(silence));
         let name = host.as_str();
         let parameters = [text(&name), text(&worker), text(&report), number(&silence)];
         let row = self.row(REGISTER, &parameters)?;

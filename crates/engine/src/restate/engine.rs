@@ -170,11 +170,6 @@ pub(super) fn if_there<T>(asked: Result<T, EngineError>) -> Result<Option<T>, En
     }
 }
 
-/// Returns a time in milliseconds.
-pub(super) fn millis(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
 /// A wait that is under way. It brings the number of the last news.
 pub(super) type OpenWait = JoinHandle<Result<u64, EngineError>>;
 

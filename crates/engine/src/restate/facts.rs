@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::engine::{RestateEngine, millis};
+use super::engine::RestateEngine;
 use super::log::LogPage;
 use super::objects::run_calls::{
     FactChangeCall, LONGEST_WAIT_MS, LeasedDeed, RunAnswer, RunCall, RunLook, RunTopic, WaitCall,
@@ -11,6 +11,7 @@ use super::objects::state::{FACTS, LOOK, RUN, WAIT};
 use super::serving::{CALL_LIMIT, CalledHandler, LARGE_CALL_LIMIT};
 use crate::shared_log::{FactAppend, FactLog, LogLine, RunLease};
 use crate::{Engine, EngineError};
+use raymond_model::time::millis_of;
 
 impl FactLog for RestateEngine {
     fn fact_changes(&self, after: u64, limit: usize) -> Result<Vec<LogLine>, EngineError> {
@@ -49,7 +50,7 @@ impl FactLog for RestateEngine {
     }
 
     fn wait_for_fact_changes(&self, after: u64, longest: Duration) -> Result<(), EngineError> {
-        let longest_ms = millis(longest).min(LONGEST_WAIT_MS);
+        let longest_ms = millis_of(longest).min(LONGEST_WAIT_MS);
         let call = WaitCall { topic: RunTopic::Lines, seen: after, longest_ms };
         let limit = CALL_LIMIT + Duration::from_millis(longest_ms);
         let called = CalledHandler { service: RUN, key: FACTS, handler: WAIT };

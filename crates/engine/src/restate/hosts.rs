@@ -6,7 +6,7 @@ use raymond_model::host::{HostEpoch, HostName, HostReport, HostStanding};
 use raymond_model::id::RunId;
 use serde_json::Value;
 
-use super::engine::{RestateEngine, if_there, millis, part_of};
+use super::engine::{RestateEngine, if_there, part_of};
 use super::mailbox::run_of;
 use super::objects::run_calls::{RunAnswer, RunCall, RunLook};
 use super::objects::state::{
@@ -17,6 +17,7 @@ use crate::shared_log::{
     HostClaim, HostQuestions, HostRegistry, HostRequest, RegisteredHost, RunLease,
 };
 use crate::{Engine, EngineError};
+use raymond_model::time::millis_of;
 
 impl HostRegistry for RestateEngine {
     fn register_host(
@@ -27,7 +28,7 @@ impl HostRegistry for RestateEngine {
         silence: Duration,
     ) -> Result<HostClaim, EngineError> {
         let (worker, report) = (worker.to_owned(), self.carried(report)?);
-        let silence_ms = millis(silence);
+        let silence_ms = millis_of(silence);
         let epoch =
             self.change_and_fence(host, HostCall::Register { worker, report, silence_ms })?;
         Ok(HostClaim { host: host.clone(), epoch })

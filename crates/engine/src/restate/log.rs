@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use raymond_model::id::RunId;
 
-use super::engine::{RestateEngine, if_there, millis, part_of};
+use super::engine::{RestateEngine, if_there, part_of};
 use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall, RunLook};
 use super::objects::state::{IndexAnswer, IndexLook, IndexedRun};
 use super::serving::{CALL_LIMIT, LARGE_CALL_LIMIT};
@@ -12,11 +12,12 @@ use crate::shared_log::{
     LONGEST_LEASE, LogLine, NewSharedRun, RunLease, SharedLog, SharedRun, check_order,
 };
 use crate::{Engine, EngineError};
+use raymond_model::time::millis_of;
 
 fn lease_ms(time: Duration) -> u64 {
     // A lease of a part of a millisecond has not run out yet.
     let time = time.min(LONGEST_LEASE);
-    if time.is_zero() { 0 } else { millis(time).max(1) }
+    if time.is_zero() { 0 } else { millis_of(time).max(1) }
 }
 
 fn texts(lines: &[LogLine]) -> Vec<String> {

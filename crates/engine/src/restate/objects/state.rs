@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use raymond_model::host::HostStanding;
+use raymond_model::time::millis_of;
 use restate_sdk::context::RequestTarget;
 use restate_sdk::prelude::*;
 use serde::de::DeserializeOwned;
@@ -302,7 +303,7 @@ const DAMAGED: u16 = 422;
 /// Returns the time, in milliseconds.
 pub(super) fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    millis_of(since)
 }
 
 /// Reads a call of this version.

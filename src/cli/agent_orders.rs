@@ -25,7 +25,7 @@ use crate::domain::event::{AgentFamily, AgentMessage, AttachedSession, PromptEdi
 use crate::domain::fact::{Fact, FactSelection};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::run::Run;
-use crate::domain::tool_call::one_line;
+use crate::domain::tool_call::{first_characters, one_line};
 use crate::language::hint::closest;
 use crate::language::program::checked_program::Program;
 use crate::language::program::read::read;
@@ -487,12 +487,7 @@ fn shown(value: &str) -> String {
     if value.is_empty() {
         return "the empty value".to_owned();
     }
-    let mut shown: String = one_line(value).chars().take(MAX_SHOWN_CHARS + 1).collect();
-    if let Some((cut, _)) = shown.char_indices().nth(MAX_SHOWN_CHARS) {
-        shown.truncate(cut);
-        shown.push('…');
-    }
-    format!("`{shown}`")
+    format!("`{}`", first_characters(&one_line(value), MAX_SHOWN_CHARS))
 }
 
 /// Returns the source of a fact: the acting agent, the run of the environment, or `signal`.

@@ -30,6 +30,7 @@ use crate::domain::protocol::{
 use crate::domain::restart::next_restart;
 use crate::domain::settings::PlugIn;
 use crate::domain::time::{Timestamp, format_duration};
+use crate::domain::tool_call::first_characters;
 use crate::plugin::external::pipe::{PluginLineError, PluginLineErrorKind, WarnOnce, listen, read};
 
 mod pipe;
@@ -575,20 +576,12 @@ impl StderrLimiter {
         }
         self.lines = self.lines.saturating_add(1);
         match self.lines {
-            ..=MAX_LINES_A_MINUTE => Some(start_of(text, MAX_LINE_CHARS)),
+            ..=MAX_LINES_A_MINUTE => Some(first_characters(text, MAX_LINE_CHARS)),
             more if more == MAX_LINES_A_MINUTE + 1 => {
                 Some("(it says more than is shown within a minute)".to_owned())
             }
             _ => None,
         }
-    }
-}
-
-/// Returns the start of a text that may be long.
-fn start_of(text: &str, characters: usize) -> String {
-    match text.char_indices().nth(characters) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -16,6 +16,7 @@ use std::ops::Range;
 use memchr::{memchr, memmem};
 use raymond_model::id::StateName;
 use raymond_model::policy::ReplyTags;
+use raymond_model::tool_call::beginning;
 use raymond_model::transition::{InvalidTransition, TagName, Transition};
 
 use crate::hint::{closest_slip, is_slip};
@@ -576,13 +577,7 @@ fn printed_at<'text>(text: &'text str, start: usize, name: &str) -> Option<Print
 /// Returns the texts as people are shown them.
 fn shown(texts: &[&str]) -> Vec<String> {
     let texts = texts.iter().map(|text| text.trim()).filter(|text| !text.is_empty());
-    let cut = |text: &str| {
-        if text.len() <= MAX_PRINT_BYTES {
-            return text.to_owned();
-        }
-        format!("{}…", &text[..text.floor_char_boundary(MAX_PRINT_BYTES)])
-    };
-    texts.take(MAX_PRINTS).map(cut).collect()
+    texts.take(MAX_PRINTS).map(|text| beginning(text.to_owned(), MAX_PRINT_BYTES)).collect()
 }
 
 #[cfg(test)]

@@ -215,12 +215,18 @@ pub fn one_line(text: &str) -> String {
 /// Returns the beginning of a text on one line, up to a length in bytes.
 pub fn flat(text: &str, longest: usize) -> String {
     let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let flat = printable_line(&words);
-    let cut = flat.floor_char_boundary(longest);
-    if cut < flat.len() { format!("{}…", &flat[..cut]) } else { flat }
+    beginning(printable_line(&words), longest)
 }
 
-/// Returns the beginning of a text, with a mark where it is cut.
+/// Returns the beginning of a text, up to a length in characters, with a mark where it is cut.
+pub fn first_characters(text: &str, longest: usize) -> String {
+    match text.char_indices().nth(longest) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Returns the beginning of a text, up to a length in bytes, with a mark where it is cut.
 pub fn beginning(mut text: String, longest: usize) -> String {
     let cut = text.floor_char_boundary(longest);
     if cut < text.len() {
@@ -367,6 +373,16 @@ mod printable_tests {
         assert_eq!(printable_block("a\nerror: b\n\nc\n"), "a\n  error: b\n\n  c");
         assert_eq!(flat(" a \n b\u{2028}c\u{1b}d", 80), r"a b c\u{1b}d");
         assert_eq!(flat("äöü", 3), "ä…");
+    }
+
+    #[test]
+    fn beginning_ends_between_characters() {
+        for (longest, bytes, characters) in
+            [(0, "…", "…"), (1, "…", "ä…"), (2, "ä…", "äö…"), (3, "ä…", "äöü"), (6, "äöü", "äöü")]
+        {
+            assert_eq!(beginning("äöü".to_owned(), longest), bytes);
+            assert_eq!(first_characters("äöü", longest), characters);
+        }
     }
 
     #[test]

@@ -13,6 +13,7 @@ use crate::outcome::OperationError;
 use raymond_agents::captured_output::ProcessOutput;
 use raymond_agents::child::ProcessExit;
 use raymond_model::operation::{RecoveryClass, ShellCommand};
+use raymond_model::tool_call::first_characters;
 
 /// The longest time that a command may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
@@ -160,10 +161,7 @@ pub(super) fn complaints(ended: &ProcessOutput) -> String {
 /// Returns the beginning of a command, on one line.
 fn shown(command: &str) -> String {
     let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    match line.char_indices().nth(MAX_SHOWN_CHARS) {
-        Some((end, _)) => format!("{}…", &line[..end]),
-        None => line,
-    }
+    first_characters(&line, MAX_SHOWN_CHARS)
 }
 
 // Runs operations at most once whose completion cannot be checked.

@@ -19,10 +19,13 @@ use crate::cli::test::discovery::shown;
 use crate::domain::id::AgentId;
 use crate::domain::observed_run::ObservedRun;
 use crate::domain::time::millis_of;
-use crate::domain::tool_call::printable_line;
+use crate::domain::tool_call::{first_characters, printable_line};
 use crate::language::cases::{CaseMismatch, CaseTexts, PathDifference};
 use crate::language::coverage::PlacesCoverage;
 use crate::world::recorded_files::ScriptedFiles;
+
+/// The most characters that are shown of a line.
+const MAX_LINE_CHARS: usize = 160;
 
 /// The most states of a path that are shown before its difference.
 const MAX_BEFORE: usize = 12;
@@ -99,7 +102,11 @@ fn write_path(report: &CaseReport, difference: &PathDifference, text: &mut Strin
         let indent = "  ".repeat(depth);
         if *agent != difference.agent {
             let line = printable_line(&format!("{agent}: {}", path.join(" → ")));
-            let _ = writeln!(text, "    {indent}{}", style(shortened(&line)).dim());
+            let _ = writeln!(
+                text,
+                "    {indent}{}",
+                style(first_characters(&line, MAX_LINE_CHARS)).dim()
+            );
             continue;
         }
         let _ = writeln!(text, "    {indent}{agent}");
@@ -119,15 +126,6 @@ fn write_path(report: &CaseReport, difference: &PathDifference, text: &mut Strin
             }
         }
     }
-}
-
-/// Returns the beginning of a long line.
-fn shortened(line: &str) -> String {
-    let mut short: String = line.chars().take(160).collect();
-    if short.len() < line.len() {
-        short.push('…');
-    }
-    short
 }
 
 /// Returns the cases for the report that CI systems read.

@@ -16,7 +16,7 @@ use tokio::time::sleep;
 
 use crate::domain::json_mistake::mistake;
 use crate::domain::protocol::{PluginMessage, VERSION};
-use crate::plugin::external::start_of;
+use crate::domain::tool_call::first_characters;
 
 /// The maximum number of bytes of records that wait for a program that does not read them.
 const MAX_WAITING_BYTES: usize = 8 * 1024 * 1024;
@@ -218,7 +218,7 @@ fn flaw(line: &str, error: &str) -> PluginLineError {
         r#type: String,
         id: Option<u64>,
     }
-    let start = start_of(line.trim_end(), MAX_SHOWN_CHARS);
+    let start = first_characters(line.trim_end(), MAX_SHOWN_CHARS);
     match serde_json::from_str(line) {
         Ok(Outline { r#type, id }) if r#type == "verdict" => PluginLineError {
             kind: PluginLineErrorKind::Answer,

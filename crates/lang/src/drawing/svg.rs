@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::layout::{DrawingLayout, EdgeRoute, LayoutEdge, LayoutInput, layout};
 use crate::flow::{EdgeLine, Flow, FlowEdge, FlowPlace, PlaceKind};
+use raymond_model::tool_call::first_characters;
 
 /// The free space around the picture.
 const MARGIN: f64 = 16.0;
@@ -112,7 +113,7 @@ impl PlacedDrawing {
 }
 
 fn layout_edge(edge: &FlowEdge) -> LayoutEdge {
-    let columns = columns(&shortened(&edge.label, MAX_LABEL_CHARS));
+    let columns = columns(&first_characters(&edge.label, MAX_LABEL_CHARS));
     let label = if columns > 0.0 { (columns * LABEL.1, LABEL.0) } else { (0.0, 0.0) };
     LayoutEdge { from: edge.from, to: edge.to, label }
 }
@@ -141,7 +142,7 @@ impl PlacedEdge {
         Self {
             path: if edge.from == edge.to { loop_of(route) } else { curve_of(route) },
             head: if edge.has_head() { head(route) } else { String::new() },
-            label: shortened(&edge.label, MAX_LABEL_CHARS),
+            label: first_characters(&edge.label, MAX_LABEL_CHARS),
             label_at: route.label,
             look: format!("{line}{colour}").trim().to_owned(),
             colour,
@@ -243,16 +244,12 @@ fn columns(text: &str) -> f64 {
     text.chars().map(|c| if wide(c) { 2.0 } else { 1.0 }).sum()
 }
 
-/// Returns a text cut to a number of characters.
-fn shortened(text: &str, longest: usize) -> String {
-    match text.char_indices().nth(longest) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text.to_owned(),
-    }
-}
-
 fn lines(node: &FlowPlace) -> Vec<String> {
-    node.label.lines().take(MAX_LABEL_LINES).map(|line| shortened(line, MAX_LINE_CHARS)).collect()
+    node.label
+        .lines()
+        .take(MAX_LABEL_LINES)
+        .map(|line| first_characters(line, MAX_LINE_CHARS))
+        .collect()
 }
 
 /// Returns the width and the height of a node.

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use raymond_model::question::raw_part;
+use raymond_model::tool_call::beginning;
 use serde_json::Value;
 
 use super::ast::{
@@ -92,10 +93,8 @@ impl<'value> ExpressionEnvironment<'_, 'value> {
     /// Adds a quote of the failed part to an error.
     pub(super) fn quote(self, span: TextSpan, error: Error) -> Error {
         let Error::Evaluation(message) = error else { return error };
-        let text = &self.text[span.start..span.end];
-        let end = text.floor_char_boundary(MAX_QUOTE_BYTES);
-        let more = if end < text.len() { "…" } else { "" };
-        Error::Evaluation(format!("in `{}{more}`: {message}", &text[..end]))
+        let part = beginning(self.text[span.start..span.end].to_owned(), MAX_QUOTE_BYTES);
+        Error::Evaluation(format!("in `{part}`: {message}"))
     }
 }
 

@@ -12,6 +12,7 @@ use raymond_model::id::{Folder, InvalidName, StateName};
 use raymond_model::model::ModelName;
 use raymond_model::money::Usd;
 use raymond_model::time::{Timestamp, format_duration};
+use raymond_model::tool_call::first_characters;
 use raymond_model::turn_options::TurnOptions;
 use regex::Regex;
 
@@ -663,8 +664,5 @@ const MAX_LABEL_CHARS: usize = 40;
 /// Returns a text on one line, cut to the length of a label.
 pub(super) fn shortened(text: &str) -> String {
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(MAX_LABEL_CHARS) {
-        Some((cut, _)) => format!("{}…", &text[..cut]),
-        None => text,
-    }
+    first_characters(&text, MAX_LABEL_CHARS)
 }

@@ -11,7 +11,7 @@ use raymond_model::graph_execution::{ProgramExecution, ProgramSource};
 use raymond_model::id::RunId;
 use raymond_model::run::Run;
 use raymond_model::time::format_duration;
-use raymond_model::tool_call::flat;
+use raymond_model::tool_call::{beginning, first_characters, flat};
 
 use super::{ProgramEnvironment, ProgramInterpreter};
 use crate::program::checked_program::{Program, ProgramCondition, SoughtFacts, TextExpression};
@@ -35,11 +35,7 @@ pub(super) fn signal(label: &str, key: Option<&str>, equals: Option<&str>) -> St
 
 /// Formats an execution as a form: its definition, its label, its branch and its context. Long texts are cut.
 pub(super) fn instance(execution: &ProgramExecution) -> String {
-    let text = |text: &str| {
-        let cut = text.floor_char_boundary(MAX_CONTEXT_BYTES);
-        let more = if cut < text.len() { "…" } else { "" };
-        atom(&format!("{}{more}", &text[..cut]))
-    };
+    let text = |text: &str| atom(&beginning(text.to_owned(), MAX_CONTEXT_BYTES));
     let ProgramExecution { name, label, branch, context, .. } = execution;
     let mut form = format!("(workflow-instance :definition {} :label {}", atom(name), atom(label));
     if let Some(branch) = branch {
@@ -72,8 +68,7 @@ pub(super) fn user_input(name: &str) -> String {
 
 /// Formats a command, or the beginning of a long one.
 pub(super) fn command(text: &str) -> String {
-    let cut = text.char_indices().nth(MAX_SHOWN_CHARS).map(|(end, _)| format!("{}…", &text[..end]));
-    format!("(run :command {:?})", cut.as_deref().unwrap_or(text))
+    format!("(run :command {:?})", first_characters(text, MAX_SHOWN_CHARS))
 }
 
 pub(super) fn condition(

@@ -17,7 +17,7 @@ use super::output;
 use crate::plain_file;
 use crate::runtime::directories;
 use crate::serve::access::AccessToken;
-use crate::serve::handler::PageServer;
+use crate::serve::server::PageServer;
 use crate::store::view::newest_first;
 
 mod actions;

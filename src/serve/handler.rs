@@ -1,44 +1,28 @@
-//! The way from a request to its reply, the costs of a run over time, and the server that accepts connections.
+//! The way from a request to its reply.
 
-use std::collections::{BTreeMap, HashMap};
-use std::convert::Infallible;
 use std::future::poll_fn;
-use std::net::{SocketAddr, TcpListener as StdListener};
 use std::pin::Pin;
 use std::str::FromStr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use hyper::body::{Body, Incoming};
-use hyper::server::conn::http1;
-use hyper::service::service_fn;
 use hyper::{Request, StatusCode};
-use hyper_util::rt::{TokioIo, TokioTimer};
-use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
-use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 
-use super::access::AccessToken;
 use crate::actor::context::now;
-use crate::domain::event::Record;
 use crate::domain::id::{AgentId, RunId};
-use crate::domain::ledger::cost_of;
-use crate::domain::time::Timestamp;
-use crate::proof::ProofKey;
 use crate::serve::access::{AccessRules, RequestHead};
 use crate::serve::agent_feed::agents;
 use crate::serve::backend::{CommandBackend, CommandQuery};
 use crate::serve::feed::FeedPosition;
 use crate::serve::feed_hub::FeedHub;
+use crate::serve::log_page::LogRange;
 use crate::serve::routes::{PAGE, PageReply, PageRoute, ParameterMisfit, parameter, parsed};
-use crate::serve::run_feed::LogRange;
-use crate::serve::{agent_feed, routes, run_feed};
+use crate::serve::{agent_feed, cost_times, log_page, routes, timeline};
 use crate::store;
-use crate::store::journal::JournalReader;
 use crate::store::layout::{RunDir, RunsRoot};
-use crate::store::record;
 use crate::store::view::no_such_run;
 
 /// The most bytes of a request's body.
@@ -152,10 +136,10 @@ impl PageHandler {
             }
             PageRoute::Log(run) => {
                 let range = range(query)?;
-                self.of_run(&run, |dir| run_feed::read(dir, &range))
+                self.of_run(&run, |dir| log_page::read(dir, &range))
             }
-            PageRoute::Timeline(run) => self.of_run(&run, run_feed::read_timeline),
-            PageRoute::CostTimes(run) => self.of_run(&run, read),
+            PageRoute::Timeline(run) => self.of_run(&run, timeline::read),
+            PageRoute::CostTimes(run) => self.of_run(&run, cost_times::read),
             PageRoute::Turn(run, turn) => {
                 let from = number(query, "from")?.unwrap_or(0);
                 self.of_run(&run, |dir| Ok(agent_feed::page(&dir.steps(), &turn, from)))
@@ -245,290 +229,4 @@ fn range(query: Option<&str>) -> Result<LogRange, ParameterMisfit> {
             .map(|text| text.to_lowercase()),
         limit: limit(query)?,
     })
-}
-
-// The costs of a run over time, by state and by model.
-
-/// The number of spans that the time of a run is divided into.
-const SPANS: u32 = 60;
-
-/// The maximum number of names that are distinguished. The others are combined.
-const MAX_NAMES: usize = 7;
-
-/// The name of costs whose state or model is not known, and of those that are not distinguished.
-const UNKNOWN: &str = "not known";
-const OTHERS: &str = "others";
-
-/// The costs of a run over time.
-#[derive(Debug, Serialize, JsonSchema)]
-pub struct CostTimes {
-    /// The beginning of the run
-    began: Timestamp,
-    /// The length of a span, in milliseconds
-    span_ms: u64,
-    /// The costs by state, the most expensive first
-    states: Vec<CostSeries>,
-    /// The costs by model
-    models: Vec<CostSeries>,
-}
-
-/// The costs of a state or a model in each span.
-#[derive(Debug, Serialize, JsonSchema)]
-struct CostSeries {
-    /// Its name
-    name: String,
-    /// Its cost in each span, in US dollars
-    usd: Vec<f64>,
-}
-
-/// A charge of a time.
-#[derive(Debug, Clone, PartialEq)]
-struct TimedCharge {
-    at: Timestamp,
-    name: String,
-    dollars: f64,
-}
-
-/// The charges of a run.
-#[derive(Debug, Default)]
-struct ChargeFold {
-    began: Option<Timestamp>,
-    last: Timestamp,
-    states: Vec<TimedCharge>,
-    models: Vec<TimedCharge>,
-    /// The last known state of each agent.
-    known: HashMap<AgentId, String>,
-}
-
-impl ChargeFold {
-    fn see(&mut self, record: &Record) {
-        let at = record.at;
-        self.began.get_or_insert(at);
-        self.last = self.last.max(at);
-        let Some(charge) = cost_of(&record.event) else { return };
-        let agent = &charge.turn.agent;
-        let name = match charge.prompt {
-            Some(prompt) => prompt.shown_in(record.folder.as_ref()).to_string(),
-            None => self.known.get(agent).cloned().unwrap_or_else(|| UNKNOWN.to_owned()),
-        };
-        self.known.insert(agent.clone(), name.clone());
-        let dollars = charge.cost.amount.dollars();
-        if dollars <= 0.0 {
-            return;
-        }
-        self.states.push(TimedCharge { at, name, dollars });
-        let mut rest = dollars;
-        for (model, used) in charge.cost.usage.iter() {
-            let dollars = used.cost_usd.dollars();
-            rest -= dollars;
-            self.models.push(TimedCharge { at, name: model.to_owned(), dollars });
-        }
-        if rest > dollars / 1000.0 {
-            self.models.push(TimedCharge { at, name: UNKNOWN.to_owned(), dollars: rest });
-        }
-    }
-
-    fn finish(&self) -> CostTimes {
-        let began = self.began.unwrap_or_default();
-        let span_ms = self.last.since(began) / u64::from(SPANS) + 1;
-        CostTimes {
-            began,
-            span_ms,
-            states: series(&self.states, began, span_ms),
-            models: series(&self.models, began, span_ms),
-        }
-    }
-}
-
-/// Returns the sums of all spans before anything is added.
-fn nothing() -> Vec<f64> {
-    (0..SPANS).map(|_| 0.0).collect()
-}
-
-/// Returns the sum of each span for each name, the most expensive first.
-fn series(charges: &[TimedCharge], began: Timestamp, span: u64) -> Vec<CostSeries> {
-    let mut sums: BTreeMap<&str, f64> = BTreeMap::new();
-    for charge in charges {
-        *sums.entry(&charge.name).or_default() += charge.dollars;
-    }
-    let mut names: Vec<(&str, f64)> = sums.into_iter().collect();
-    names.sort_by(|(_, sum), (_, other)| other.total_cmp(sum));
-    let kept = if names.len() > MAX_NAMES + 1 { MAX_NAMES } else { names.len() };
-    let mut all: Vec<(&str, Vec<f64>)> =
-        names[..kept].iter().map(|(name, _)| (*name, nothing())).collect();
-    if kept < names.len() {
-        all.push((OTHERS, nothing()));
-    }
-    for charge in charges {
-        let span = usize::try_from(charge.at.since(began) / span).unwrap_or(usize::MAX);
-        let place = all.iter().position(|(name, _)| *name == charge.name);
-        let place = place.unwrap_or(all.len().saturating_sub(1));
-        if let Some(sum) = all.get_mut(place).and_then(|(_, sums)| sums.get_mut(span)) {
-            *sum += charge.dollars;
-        }
-    }
-    let rounded = |dollars: &f64| (dollars * 1e6).round() / 1e6;
-    let of_name = |(name, sums): &(&str, Vec<f64>)| CostSeries {
-        name: (*name).to_owned(),
-        usd: sums.iter().map(rounded).collect(),
-    };
-    all.iter().map(of_name).collect()
-}
-
-/// Reads the costs of a run over time.
-///
-/// # Errors
-/// [`store::Error`].
-pub fn read(dir: &RunDir) -> Result<CostTimes, store::Error> {
-    let mut fold = ChargeFold::default();
-    JournalReader::open(&dir.journal())?.read_all(|_, line| {
-        fold.see(&record::decode(line)?);
-        Ok(())
-    })?;
-    Ok(fold.finish())
-}
-
-// The server: it accepts connections, and ends on request.
-
-/// The most connections at once.
-const MAX_CONNECTIONS: usize = 256;
-
-/// The most threads that read runs for requests.
-const MAX_READERS: usize = 64;
-
-/// The time in which the head of a request has to come.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
-
-/// The most bytes of a head.
-const MAX_HEAD_BYTES: usize = 16 * 1024;
-
-/// The time that open requests have when the server ends.
-const END_TIMEOUT: Duration = Duration::from_secs(2);
-
-/// The pause after an error at taking a connection, such as too many open files.
-const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
-
-/// A server that has its address and takes no connections yet.
-pub struct PageServer {
-    listener: StdListener,
-    address: SocketAddr,
-    handler: PageHandler,
-}
-
-impl PageServer {
-    /// Takes an address.
-    ///
-    /// # Errors
-    /// The error of the system.
-    pub fn bind(
-        address: SocketAddr,
-        root: RunsRoot,
-        key: &ProofKey,
-        token: AccessToken,
-        backend: Arc<dyn CommandBackend>,
-    ) -> std::io::Result<Self> {
-        let listener = StdListener::bind(address)?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let runs = root.path().display().to_string();
-        let rules = Arc::new(AccessRules::new(key, token, address, runs));
-        let hub = Arc::new(FeedHub::new(root.clone(), Arc::clone(&backend)));
-        Ok(Self { listener, address, handler: PageHandler { rules, hub, backend, root } })
-    }
-
-    /// Returns the address.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    /// Serves until `end` is done.
-    ///
-    /// # Errors
-    /// The error of the system.
-    pub fn serve(self, end: impl Future<Output = ()>) -> std::io::Result<()> {
-        let mut builder = tokio::runtime::Builder::new_current_thread();
-        let runtime = builder.enable_all().max_blocking_threads(MAX_READERS).build()?;
-        let outcome = runtime.block_on(self.take_connections(end));
-        // A reader that is at a large run is not waited for.
-        runtime.shutdown_background();
-        outcome
-    }
-
-    async fn take_connections(self, end: impl Future<Output = ()>) -> std::io::Result<()> {
-        let listener = TcpListener::from_std(self.listener)?;
-        let places = Arc::new(Semaphore::new(MAX_CONNECTIONS));
-        let (is_over, ending) = watch::channel(false);
-        let mut end = std::pin::pin!(end);
-        loop {
-            // Who comes when all places are taken waits in the line of the system.
-            let place = tokio::select! {
-                () = &mut end => break,
-                place = Arc::clone(&places).acquire_owned() => place,
-            };
-            let Ok(place) = place else { break };
-            tokio::select! {
-                () = &mut end => break,
-                taken = listener.accept() => match taken {
-                    Ok((stream, _)) => {
-                        tokio::spawn(serve_one(stream, self.handler.clone(), ending.clone(), place));
-                    }
-                    Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
-                },
-            }
-        }
-        drop(listener);
-        self.handler.hub.end();
-        let _ = is_over.send(true);
-        let all = u32::try_from(MAX_CONNECTIONS).unwrap_or(u32::MAX);
-        let _ = tokio::time::timeout(END_TIMEOUT, places.acquire_many(all)).await;
-        Ok(())
-    }
-}
-
-/// Serves a connection until it ends.
-async fn serve_one(
-    stream: TcpStream,
-    handler: PageHandler,
-    mut ending: watch::Receiver<bool>,
-    place: OwnedSemaphorePermit,
-) {
-    let _ = stream.set_nodelay(true);
-    let service = service_fn(move |request| {
-        let handler = handler.clone();
-        async move { Ok::<_, Infallible>(handler.reply(request).await) }
-    });
-    let mut builder = http1::Builder::new();
-    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(MAX_HEAD_BYTES);
-    let mut connection = std::pin::pin!(builder.serve_connection(TokioIo::new(stream), service));
-    // A connection that fails is the loss of its client alone.
-    tokio::select! {
-        _ = connection.as_mut() => {}
-        _ = ending.changed() => {
-            connection.as_mut().graceful_shutdown();
-            let _ = connection.await;
-        }
-    }
-    drop(place);
-}
-
-#[cfg(test)]
-mod cost_times_tests {
-    use super::*;
-
-    fn charge(at: u64, name: &str, dollars: f64) -> TimedCharge {
-        TimedCharge { at: Timestamp(at), name: name.to_owned(), dollars }
-    }
-
-    #[test]
-    fn each_span_has_its_sum_and_small_names_are_one() {
-        let mut charges: Vec<TimedCharge> = (0..9)
-            .map(|number| charge(0, &format!("s{number}"), 1.0 + f64::from(number)))
-            .collect();
-        charges.push(charge(2500, "s8", 0.5));
-        let series = series(&charges, Timestamp(0), 1000);
-        let names: Vec<&str> = series.iter().map(|of_name| of_name.name.as_str()).collect();
-        assert_eq!(names, ["s8", "s7", "s6", "s5", "s4", "s3", "s2", "others"]);
-        assert!((series[0].usd[0] - 9.0).abs() < 1e-9 && (series[0].usd[2] - 0.5).abs() < 1e-9);
-        assert!((series[7].usd[0] - 3.0).abs() < 1e-9, "the two cheapest");
-    }
 }

@@ -12,8 +12,9 @@ use super::run_documents::{RunQuestions, RunStateDocument, RunsPage};
 use crate::domain::views::RunCosts;
 use crate::language::drawing::svg::PlacedDrawing;
 use crate::serve::agent_feed::{AgentsPage, ConversationPage};
-use crate::serve::handler::CostTimes;
-use crate::serve::run_feed::{LogPage, RunTimeline};
+use crate::serve::cost_times::CostTimes;
+use crate::serve::log_page::LogPage;
+use crate::serve::timeline::RunTimeline;
 
 /// The beginning of the description.
 const ABOUT: &str = "The addresses that the page of `raymond serve` uses. A browser sends the cookie that it got for the token; a program sends `Authorization: Bearer TOKEN`. The host of each request is the address of the server.";

@@ -97,9 +97,7 @@ impl WorkerPool {
         session: SessionId,
         served: Option<(AgentId, Option<MessageId>)>,
     ) -> u64 {
-        if let Some(life) = &worker.life {
-            life.set_idle(true);
-        }
+        set_idle(&worker, true);
         let number = self.numbers.get() + 1;
         self.numbers.set(number);
         self.idle.borrow_mut().push(IdleWorker {
@@ -114,14 +112,16 @@ impl WorkerPool {
 
     /// Removes the process whose session is at the same point as `session`, if there is one.
     pub fn take_for(&self, session: &Session) -> Option<Worker> {
-        self.remove(|idle| {
+        let worker = self.remove(|idle| {
             idle.session == session.id
                 && match (&session.origin, &idle.served) {
                     (SessionOrigin::Resumed, Some((_, last))) => *last == session.checkpoint,
                     (SessionOrigin::Fresh, None) => true,
                     _ => false,
                 }
-        })
+        })?;
+        set_idle(&worker, false);
+        Some(worker)
     }
 
     /// Removes the process with this number, if it has been idle ever since.
@@ -185,11 +185,14 @@ impl WorkerPool {
     fn remove(&self, is: impl Fn(&IdleWorker) -> bool) -> Option<Worker> {
         let mut idle = self.idle.borrow_mut();
         let place = idle.iter().position(is)?;
-        let worker = idle.remove(place).worker;
-        if let Some(life) = &worker.life {
-            life.set_idle(false);
-        }
-        Some(worker)
+        Some(idle.remove(place).worker)
+    }
+}
+
+/// Notes whether a process waits for a turn. Only one that is taken for a turn stops waiting; the others are retired.
+fn set_idle(worker: &Worker, idle: bool) {
+    if let Some(life) = &worker.life {
+        life.idle.set(idle);
     }
 }
 

@@ -318,14 +318,8 @@ const GROWN_AGE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct ProcessLifetime {
     began: Instant,
-    idle: Cell<bool>,
-}
-
-impl ProcessLifetime {
-    /// Notes that the process waits for a turn, or has one.
-    pub fn set_idle(&self, idle: bool) {
-        self.idle.set(idle);
-    }
+    /// True while the process waits for a turn, and once it is retired.
+    pub idle: Cell<bool>,
 }
 
 /// The lifetimes of all processes.

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::transcript::ProcessFiles;
-use crate::worker::WorkerProcess;
+use crate::worker::{ProcessCounts, WorkerProcess};
 
 /// A process that has ended already, in the place of one that waits.
 fn worker(pool: &WorkerPool, name: &str) -> Worker {
@@ -59,6 +59,24 @@ fn unwanted_worker_of_agent_is_returned() {
     assert_eq!(gone.len(), 1);
     assert_eq!(gone[0].files.name, "a");
     assert_eq!(pool.drain().len(), 2);
+}
+
+#[test]
+fn only_worker_that_is_taken_for_a_turn_is_at_work() {
+    let (pool, counts) = (WorkerPool::new(8), ProcessCounts::default());
+    let is_idle = |worker: Worker| worker.life.is_none_or(|life| life.idle.get());
+    for (number, name) in (1..).zip(["turn", "oldest", "expired", "unwanted", "drained"]) {
+        let worker = Worker { life: Some(counts.add()), ..worker(&pool, name) };
+        pool.keep(worker, &agent(number), &session(name, "m")).expect("kept");
+    }
+    let taken = pool.take_for(&session("turn", "m")).expect("it is there");
+    assert!(!is_idle(taken), "it has a turn");
+    let retired = [pool.take_oldest(), pool.take_expired(3)].into_iter().flatten();
+    let retired = retired.chain(pool.take_unwanted(&agent(4), |_| false)).chain(pool.drain());
+    let retired: Vec<_> =
+        retired.map(|worker| (worker.files.name.clone(), is_idle(worker))).collect();
+    let expected = ["oldest", "expired", "unwanted", "drained"].map(|name| (name.to_owned(), true));
+    assert_eq!(retired, expected);
 }
 
 #[tokio::test]

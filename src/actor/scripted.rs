@@ -21,8 +21,7 @@ use crate::language::output::placeholder;
 use crate::language::replies::{FilePath, ReplyRequest, ScriptedReplies, ScriptedReply, key_of};
 use crate::language::template;
 use crate::process::host;
-use crate::process::scripted_stream::ScriptedStream;
-use crate::process::scripted_stream::TakenReplies;
+use crate::process::scripted_stream::{ScriptedStream, TakenReplies};
 use crate::process::worker::CancellationTokens;
 use crate::process::working_dirs::WorkingDirs;
 use crate::world::recorded_files::ScriptedFiles;
@@ -109,7 +108,7 @@ impl ScriptedRunner {
     fn choose(&self, input: &TurnInput) -> Result<(Option<usize>, &ScriptedReply), TurnFailure> {
         let key = key_of(input.folder.as_ref(), &input.state);
         let depends = self.replies.depends_on_taken(&key, input.limits);
-        let taken = depends.then(|| self.taken.before(&input.turn, &key));
+        let taken = depends.then(|| self.taken.before(&input.turn, &key)).transpose()?;
         let request = ReplyRequest {
             key: &key,
             agent: &input.turn.agent,

@@ -219,10 +219,14 @@ const NOT_A_PROGRAM: i32 = 8;
 
 /// Returns the failure for a file that cannot be written.
 pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> TurnFailure {
-    TurnFailure::new(
-        FailureCause::Storage,
-        format!("{}: cannot be written: {error}", path.display()),
-    )
+    let why = format!("{}: cannot be written: {error}", path.display());
+    TurnFailure::new(FailureCause::Storage, why)
+}
+
+/// Returns the failure for a file or a directory that cannot be read.
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> TurnFailure {
+    let why = format!("{}: cannot be read: {error}", path.display());
+    TurnFailure::new(FailureCause::Storage, why)
 }
 
 /// Returns the message for a variable that a state passes on and that is not set.

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::launch::unwritable;
+use crate::launch::{unreadable, unwritable};
 use crate::transcript::TurnFiles;
 use raymond_model::turn::{TAKEN_REPLIES_FILE, TurnFailure, TurnId, TurnReply};
 use raymond_store::plain_file;
@@ -142,13 +142,19 @@ impl TakenReplies {
 
     /// Returns the places of the replies that an agent was given of a list, in the order of its turns, without that of
     /// this turn.
-    pub fn before(&self, turn: &TurnId, key: &str) -> Vec<usize> {
+    ///
+    /// # Errors
+    /// The failure of the turn, if the file cannot be read.
+    pub fn before(&self, turn: &TurnId, key: &str) -> Result<Vec<usize>, TurnFailure> {
         let mut taken = self.taken.borrow_mut();
-        let taken = taken.get_or_insert_with(|| self.read());
+        if taken.is_none() {
+            *taken = Some(self.read()?);
+        }
+        let taken = taken.get_or_insert_default();
         let first = TurnId { agent: turn.agent.clone(), step: 0, turn: 0 };
         let own = taken.range(first..).take_while(|(other, _)| other.agent == turn.agent);
         let of_list = own.filter(|(other, (list, _))| *other != turn && list == key);
-        of_list.map(|(_, (_, reply))| *reply).collect()
+        Ok(of_list.map(|(_, (_, reply))| *reply).collect())
     }
 
     /// Notes the reply that a turn is given.
@@ -164,18 +170,20 @@ impl TakenReplies {
             plain_file::open_with(&self.path, &mut options)?.write_all(text.as_bytes())
         };
         write().map_err(|error| unwritable(&self.path, &error))?;
-        let mut taken = self.taken.borrow_mut();
-        let taken = taken.get_or_insert_with(|| self.read());
-        taken.insert(line.turn, (line.key, line.reply));
+        // If they have not been read yet, they are read with this one.
+        if let Some(taken) = &mut *self.taken.borrow_mut() {
+            taken.insert(line.turn, (line.key, line.reply));
+        }
         Ok(())
     }
 
-    fn read(&self) -> RepliesByTurn {
-        let text = plain_file::read(&self.path, MAX_BYTES).unwrap_or_default();
+    fn read(&self) -> Result<RepliesByTurn, TurnFailure> {
+        let text = plain_file::if_there(plain_file::read(&self.path, MAX_BYTES));
+        let text = text.map_err(|error| unreadable(&self.path, &error))?.unwrap_or_default();
         let text = String::from_utf8_lossy(&text);
         // A line that was cut off by a crash belongs to a turn that is run again.
         let lines = text.lines().filter_map(|line| serde_json::from_str(line).ok());
-        lines.map(|TakenReply { turn, key, reply }| (turn, (key, reply))).collect()
+        Ok(lines.map(|TakenReply { turn, key, reply }| (turn, (key, reply))).collect())
     }
 }
 
@@ -242,7 +250,9 @@ mod taken_replies_tests {
     fn taken_replies_outlive_their_process_and_a_repeated_turn_takes_its_own_again() {
         let steps = tempfile::tempdir().expect("a directory");
         let taken = TakenReplies::new(steps.path());
-        assert!(taken.before(&turn(1, 0), "A.md").is_empty());
+        let before =
+            |taken: &TakenReplies, turn: &TurnId, key: &str| taken.before(turn, key).expect("read");
+        assert!(before(&taken, &turn(1, 0), "A.md").is_empty(), "there is no file");
         taken.note(&turn(1, 0), "A.md", 2).expect("written");
         taken.note(&turn(1, 1), "A.md", 0).expect("written");
         taken.note(&turn(2, 0), "B.md", 1).expect("written");
@@ -252,9 +262,31 @@ mod taken_replies_tests {
         let text = std::fs::read_to_string(&path).expect("a file");
         std::fs::write(&path, text + "{\"agent\":\"main\",\"st").expect("written");
         let later = TakenReplies::new(steps.path());
-        assert_eq!(later.before(&turn(3, 0), "A.md"), [2, 0]);
-        assert_eq!(later.before(&turn(1, 1), "A.md"), [2]);
-        assert!(later.before(&child, "A.md").is_empty());
-        assert_eq!(later.before(&turn(3, 0), "B.md"), [1]);
+        assert_eq!(before(&later, &turn(3, 0), "A.md"), [2, 0]);
+        assert_eq!(before(&later, &turn(1, 1), "A.md"), [2]);
+        assert!(before(&later, &child, "A.md").is_empty());
+        assert_eq!(before(&later, &turn(3, 0), "B.md"), [1]);
+    }
+
+    #[test]
+    fn unreadable_replies_fail_the_turn_and_name_the_file() {
+        let place = tempfile::tempdir().expect("a directory");
+        let file = |name: &str| place.path().join(name).join(TAKEN_REPLIES_FILE);
+        for name in ["directory", "link", "long", "below"] {
+            std::fs::create_dir(place.path().join(name)).expect("made");
+        }
+        std::fs::create_dir(file("directory")).expect("made");
+        std::os::unix::fs::symlink("nowhere", file("link")).expect("made");
+        File::create(file("long")).and_then(|file| file.set_len(MAX_BYTES + 1)).expect("made");
+        std::fs::write(place.path().join("below/file"), "").expect("written");
+        for name in ["directory", "link", "long", "below/file"] {
+            let taken = TakenReplies::new(&place.path().join(name));
+            let failure = taken.before(&turn(1, 0), "A.md").expect_err(name);
+            assert_eq!(failure.cause, raymond_model::turn::FailureCause::Storage);
+            let start = format!("{}: cannot be read: ", file(name).display());
+            assert!(failure.message.starts_with(&start), "{}", failure.message);
+        }
+        let taken = TakenReplies::new(&place.path().join("none"));
+        assert_eq!(taken.before(&turn(1, 0), "A.md"), Ok(Vec::new()), "there is no such file");
     }
 }

@@ -55,7 +55,7 @@ impl ClaudeRunner {
             turn
         } else {
             if let Some(session) = input.session.history()
-                && has_lost_writes(&self.steps, input, session)
+                && has_lost_writes(&self.steps, input, session)?
             {
                 let why = "Claude Code could not save all of the session, because the disk was full; `raymond retry` continues in a fresh session that begins with the prompts and answers so far";
                 return Err(TurnFailure::new(FailureCause::SessionLost, why));

@@ -160,9 +160,11 @@ impl ClaudeRunner {
     pub async fn run(&self, input: &TurnInput, notices: impl Fn(TurnNotice<'_>)) -> TurnOutcome {
         let (stop, news) =
             (self.stops.of_turn(&input.turn.agent), self.news.open(&input.turn.agent));
-        let rebuilt = self.rebuilt(input);
-        let input = rebuilt.as_ref().unwrap_or(input);
-        let outcome = self.turn(input, TurnSignals { stop, news }, notices).await;
+        let signals = TurnSignals { stop, news };
+        let outcome = match self.rebuilt(input) {
+            Ok(rebuilt) => self.turn(rebuilt.as_ref().unwrap_or(input), signals, notices).await,
+            Err(failure) => Err(failure),
+        };
         self.news.close(&input.turn.agent);
         self.stops.forget(&input.turn.agent);
         let mut outcome = outcome.unwrap_or_else(TurnOutcome::Failed);
@@ -174,9 +176,9 @@ impl ClaudeRunner {
     }
 
     /// Returns the input of a turn that begins a session in place of lost ones.
-    fn rebuilt(&self, input: &TurnInput) -> Option<TurnInput> {
+    fn rebuilt(&self, input: &TurnInput) -> Result<Option<TurnInput>, TurnFailure> {
         let is_rebuilt = input.session.origin == SessionOrigin::Rebuilt;
-        is_rebuilt.then(|| with_recap(&self.steps, input))
+        is_rebuilt.then(|| with_recap(&self.steps, input)).transpose()
     }
 
     async fn turn(

@@ -8,15 +8,15 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use raymond_model::id::{MessageId, SessionId};
-use raymond_model::turn::{TurnId, TurnInput};
+use raymond_model::turn::{TurnFailure, TurnId, TurnInput};
 use raymond_model::turn_options::EnvValue;
-use raymond_store::plain_file;
-use raymond_store::plain_file::FileReplacement;
+use raymond_store::plain_file::{self, FileReplacement};
 use serde::Deserialize;
 use tokio::task::spawn_blocking;
 
-use super::transcript::TurnFiles;
-use super::turn_transcript::{TurnTranscript, turns_of};
+use crate::launch::unreadable;
+use crate::transcript::TurnFiles;
+use crate::turn_transcript::{TurnTranscript, turns_of};
 
 // The beginning of a session that takes the place of lost ones: the prompts and answers of their turns.
 //
@@ -43,20 +43,30 @@ struct AnsweredTurn {
 }
 
 /// Returns the input of a turn that begins a session in place of lost ones.
-pub(super) fn with_recap(steps: &Path, input: &TurnInput) -> TurnInput {
-    let turns = answered_turns(steps, input);
+///
+/// # Errors
+/// The failure of the turn, if the directory of the streams cannot be read.
+pub(super) fn with_recap(steps: &Path, input: &TurnInput) -> Result<TurnInput, TurnFailure> {
+    let turns = answered_turns(steps, input)?;
     let turns =
         if turns.is_empty() { "(They are not known.)".to_owned() } else { turns.join("\n\n") };
     let mut input = input.clone();
     input.add_note(&format!(
         "Your earlier session no longer exists, so this is a new one. These are the prompts that you were given in it, and your answers. What you did in between is not shown; files are as you left them.\n\n{turns}\n\n{PROMPT_FOLLOWS}"
     ));
-    input
+    Ok(input)
 }
 
 /// Returns whether a process of the agent has said at its end that a full disk kept it from saving all of a session.
 /// Only its latest streams are looked at.
-pub(super) fn has_lost_writes(steps: &Path, input: &TurnInput, session: &SessionId) -> bool {
+///
+/// # Errors
+/// The failure of the turn, if the directory of the streams cannot be read.
+pub(super) fn has_lost_writes(
+    steps: &Path,
+    input: &TurnInput,
+    session: &SessionId,
+) -> Result<bool, TurnFailure> {
     let says_so = |turn: &TurnId| {
         let mut end = Vec::new();
         let stream = plain_file::open(&TurnFiles::of(steps, turn).stream).ok();
@@ -70,13 +80,13 @@ pub(super) fn has_lost_writes(steps: &Path, input: &TurnInput, session: &Session
         };
         read.is_some() && String::from_utf8_lossy(&end).lines().any(names)
     };
-    earlier_turns(steps, input).iter().rev().take(LATEST_STREAMS).any(says_so)
+    Ok(earlier_turns(steps, input)?.iter().rev().take(LATEST_STREAMS).any(says_so))
 }
 
 /// Returns the latest turns of the lost sessions that fit, the oldest first.
-fn answered_turns(steps: &Path, input: &TurnInput) -> Vec<String> {
+fn answered_turns(steps: &Path, input: &TurnInput) -> Result<Vec<String>, TurnFailure> {
     let (mut shown, mut bytes) = (Vec::new(), 0);
-    for turn in earlier_turns(steps, input).into_iter().rev() {
+    for turn in earlier_turns(steps, input)?.into_iter().rev() {
         let Some(turn) = answered(steps, &turn, &input.session.ancestors) else { continue };
         let [prompt, answer] = [&turn.prompt, &turn.answer].map(|text| shortened(text));
         let text = format!("----- Prompt -----\n\n{prompt}\n\n----- Answer -----\n\n{answer}");
@@ -88,14 +98,15 @@ fn answered_turns(steps: &Path, input: &TurnInput) -> Vec<String> {
         shown.push(text);
     }
     shown.reverse();
-    shown
+    Ok(shown)
 }
 
 /// Returns the agent's turns before this one, in their order.
-fn earlier_turns(steps: &Path, input: &TurnInput) -> BTreeSet<TurnId> {
-    let mut turns = turns_of(steps, &input.turn.agent).unwrap_or_default();
+fn earlier_turns(steps: &Path, input: &TurnInput) -> Result<BTreeSet<TurnId>, TurnFailure> {
+    let turns = turns_of(steps, &input.turn.agent);
+    let mut turns = turns.map_err(|error| unreadable(steps, &error))?;
     turns.split_off(&input.turn);
-    turns
+    Ok(turns)
 }
 
 /// Returns a turn of one of these sessions; `None` if it has no answer.
@@ -263,10 +274,15 @@ pub fn write_session(
 
 /// Keeps a file under another name beside it.
 fn set_aside(path: &Path) -> std::io::Result<PathBuf> {
-    let mut others = (1_u32..).map(|number| path.with_extension(format!("jsonl.{number}.before")));
-    let other = others.find(|other| !other.exists()).unwrap_or_default();
-    std::fs::rename(path, &other)?;
-    Ok(other)
+    let mut number = 1_u32;
+    loop {
+        let other = path.with_extension(format!("jsonl.{number}.before"));
+        if plain_file::if_there(other.symlink_metadata())?.is_none() {
+            std::fs::rename(path, &other)?;
+            return Ok(other);
+        }
+        number += 1;
+    }
 }
 
 /// Returns the name of the folder for a directory, as Claude Code makes it.
@@ -376,6 +392,24 @@ mod tests {
         .expect("an input")
     }
 
+    fn prompt_of(steps: &Path, input: &TurnInput) -> String {
+        with_recap(steps, input).expect("read").prompt
+    }
+
+    #[test]
+    fn unreadable_streams_fail_the_turn_and_are_named() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let steps = folder.path().join("steps");
+        std::fs::write(&steps, "").expect("written");
+        let recap = with_recap(&steps, &input(&["a"])).map(|_| ());
+        let lost = has_lost_writes(&steps, &input(&[]), &SessionId::new("a")).map(|_| ());
+        for failure in [recap, lost] {
+            let message = failure.expect_err("no directory").message;
+            let start = format!("{}: cannot be read: ", steps.display());
+            assert!(message.starts_with(&start), "{message}");
+        }
+    }
+
     #[test]
     fn prompts_and_answers_of_the_lost_sessions_come_first() {
         let folder = tempfile::tempdir().expect("a directory");
@@ -386,14 +420,15 @@ mod tests {
         write(steps, "main-11-0", "c", ("of another session", "x"), false);
         write(steps, "main.1-1-0", "a", ("of another agent", "x"), false);
         write(steps, "main-12-0", "a", ("not yet", "x"), false);
-        let prompt = with_recap(steps, &input(&["a", "b"])).prompt;
+        let prompt = prompt_of(steps, &input(&["a", "b"]));
         let places = ["two", "second", "ten", "tenth", PROMPT_FOLLOWS, "go on"];
         let found: Vec<usize> = places.iter().map(|text| prompt.find(text).expect(text)).collect();
         assert!(found.is_sorted(), "{prompt}");
         for other in ["nine", "another", "not yet"] {
             assert!(!prompt.contains(other), "{other}: {prompt}");
         }
-        assert!(with_recap(steps, &input(&[])).prompt.contains("not known"));
+        assert!(prompt_of(steps, &input(&[])).contains("not known"));
+        assert!(prompt_of(&steps.join("none"), &input(&["a"])).contains("not known"));
     }
 
     #[test]
@@ -406,7 +441,7 @@ mod tests {
             std::fs::write(steps.join(format!("{name}.jsonl")), stream).expect("written");
         }
         write(steps, "main-4-0", "c", ("session_writes_lost", "a"), false);
-        let has_lost = |id: &str| has_lost_writes(steps, &input(&[]), &SessionId::new(id));
+        let has_lost = |id| has_lost_writes(steps, &input(&[]), &SessionId::new(id)).expect("read");
         assert!(has_lost("a") && !has_lost("c"));
         std::fs::remove_file(steps.join("main-3-0.jsonl")).expect("removed");
         assert!(!has_lost("a"), "another agent's, and a later one's");
@@ -417,9 +452,9 @@ mod tests {
         let folder = tempfile::tempdir().expect("a directory");
         let mut turn = input(&[]);
         "/deploy now".clone_into(&mut turn.prompt);
-        assert!(with_recap(folder.path(), &turn).prompt.ends_with("\n\n/deploy now"), "a text");
+        assert!(prompt_of(folder.path(), &turn).ends_with("\n\n/deploy now"), "a text");
         turn.options.run_command = Some(true);
-        assert!(with_recap(folder.path(), &turn).prompt.starts_with("/deploy now\n\n"));
+        assert!(prompt_of(folder.path(), &turn).starts_with("/deploy now\n\n"));
     }
 
     #[test]
@@ -438,7 +473,7 @@ mod tests {
         }
         let earlier = format!("Your earlier session\n\n{PROMPT_FOLLOWS}\n\np11");
         write(steps, "main-11-0", "a", (&earlier, "last"), false);
-        let prompt = with_recap(steps, &input(&["a"])).prompt;
+        let prompt = prompt_of(steps, &input(&["a"]));
         assert!(prompt.len() < MAX_BYTES + 2 * MAX_TEXT_BYTES, "{}", prompt.len());
         assert!(prompt.contains("left out") && prompt.contains("p11") && !prompt.contains("p1 "));
         assert_eq!(prompt.matches("Your earlier session").count(), 1);
@@ -524,6 +559,28 @@ mod session_files_tests {
             std::fs::write(folder.join("a.jsonl"), "").expect("written");
             assert_eq!(find_session(config.path(), cwd, &id), Some(folder.join("a.jsonl")));
         }
+    }
+
+    #[test]
+    fn session_that_is_set_aside_takes_no_name_that_is_used() {
+        let folder = tempfile::tempdir().expect("a directory");
+        let name = |name: &str| folder.path().join(name);
+        let path = name("a.jsonl");
+        std::fs::write(name("a.jsonl.1.before"), "first").expect("written");
+        std::os::unix::fs::symlink("nowhere", name("a.jsonl.2.before")).expect("made");
+        std::fs::create_dir(name("a.jsonl.3.before")).expect("made");
+        std::fs::write(&path, "mine").expect("written");
+        let aside = write_session(&path, |file| file.write_all(b"new")).expect("written");
+        assert_eq!(aside, Some(name("a.jsonl.4.before")));
+        let text = |name: PathBuf| std::fs::read_to_string(name).expect("a file");
+        assert_eq!([text(path), text(name("a.jsonl.4.before"))], ["new", "mine"]);
+        assert_eq!(text(name("a.jsonl.1.before")), "first");
+        assert!(name("a.jsonl.2.before").is_symlink());
+        // A name that is too long cannot be looked at.
+        let long = name(&format!("{}.jsonl", "x".repeat(245)));
+        std::fs::write(&long, "mine").expect("written");
+        set_aside(&long).expect_err("the other name is too long");
+        assert_eq!(text(long), "mine");
     }
 
     #[test]

@@ -81,6 +81,17 @@ enum EntryKind {
     Supervisor,
 }
 
+impl EntryKind {
+    /// Returns its name in proofs, which must stay: another name makes the entries of running processes false.
+    fn name_in_proofs(self) -> &'static str {
+        match self {
+            Self::Turn => "Turn",
+            Self::Beside => "Beside",
+            Self::Supervisor => "Supervisor",
+        }
+    }
+}
+
 /// The entry of a process.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct ProcessEntry {
@@ -238,7 +249,8 @@ impl ProcessEntry {
 
     fn proven(&self) -> Vec<u8> {
         let Self { pid, start, group, kind, run, agent, turn, namespace, proof: _ } = self;
-        format!("{pid} {start} {group} {kind:?} {run}/{agent} {turn} {namespace}").into_bytes()
+        let kind = kind.name_in_proofs();
+        format!("{pid} {start} {group} {kind} {run}/{agent} {turn} {namespace}").into_bytes()
     }
 }
 

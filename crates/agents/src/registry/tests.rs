@@ -55,6 +55,19 @@ fn only_proven_entry_is_a_persons() {
 }
 
 #[test]
+fn what_an_entry_proves_keeps_its_form() {
+    for (kind, name) in [
+        (EntryKind::Turn, "Turn"),
+        (EntryKind::Beside, "Beside"),
+        (EntryKind::Supervisor, "Supervisor"),
+    ] {
+        let proven = ProcessEntry { namespace: "n".to_owned(), ..entry(kind, "a") }.proven();
+        let expected = format!("{GONE} 7 {GONE} {name} r/a t n");
+        assert_eq!(String::from_utf8(proven), Ok(expected));
+    }
+}
+
+#[test]
 fn entry_of_other_namespace_proves_nothing() {
     let place = tempfile::tempdir().expect("a directory");
     let here = registry(place.path(), Some(key()));

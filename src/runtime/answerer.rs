@@ -23,8 +23,9 @@ use crate::process::claude::ClaudeRunner;
 use crate::process::command::{
     EnvironmentMarker, ProtectedFolders, WorkflowFolders, interactive_arguments, locate,
 };
-use crate::process::session_recap::{
-    CONFIG_DIR, CopyCheck, SaidInSession, config_dir, find_session, said, session_path,
+use crate::process::launch::CopyCheck;
+use crate::process::session_files::{
+    CONFIG_DIR, SaidInSession, config_dir, find_session, said, session_path,
 };
 use crate::process::working_dirs::REPOSITORY;
 use crate::proof::StepProofs;

@@ -2,6 +2,7 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
+use std::fmt;
 use std::future::pending;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -210,6 +211,33 @@ fn start_with(
     let process = WorkerProcess::start(start, opened).map_err(LaunchError::Process)?;
     let group = process.group().and_then(|group| groups.put(group));
     Ok((process, group))
+}
+
+/// The check that the copy of the workflow's files is unchanged, before its files are given to a process by their
+/// paths. Without a copy it always passes.
+#[derive(Clone, Default)]
+pub struct CopyCheck(Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>);
+
+impl CopyCheck {
+    /// Creates the check from a function that returns the problem as an error.
+    pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(check)))
+    }
+
+    /// Runs the check, on a thread that may wait for the disk.
+    ///
+    /// # Errors
+    /// The problem with the copy.
+    pub(super) async fn ask(&self) -> Result<(), String> {
+        let Some(check) = self.0.clone() else { return Ok(()) };
+        spawn_blocking(move || check()).await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
+impl fmt::Debug for CopyCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CopyCheck")
+    }
 }
 
 // The failures of turns whose process cannot be started, or whose files cannot be written. Pure.

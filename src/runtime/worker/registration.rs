@@ -27,7 +27,7 @@ use crate::engine::{Engine, EngineError};
 use crate::language::source::checksum;
 use crate::process::launch::claude_version;
 use crate::process::plugin_process::{NamedVariables, passed_on};
-use crate::process::session_recap::{find_session, open_session, session_path, write_session};
+use crate::process::session_files::{find_session, open_session, session_path, write_session};
 use crate::runtime::error::Error;
 use crate::runtime::sharing::{EngineMirror, LEASE_TIME, apart, fetch_content, put_content};
 use crate::runtime::supervise::InterruptReceiver;

@@ -28,7 +28,7 @@ use crate::domain::tree::{
     AgentHierarchy, FAMILY_FOLD_SIZE, FamilyKey, FoldOptions, FoldSource, RowSubject, TreeRow,
 };
 use crate::plugin::styled::TextTone;
-use crate::process::stream::ConversationItem;
+use crate::process::stream::activity::ConversationItem;
 use crate::process::turn_transcript::changed;
 use crate::runtime::directories;
 use crate::runtime::observing::agent_entries::{AgentEntry, StatusFilter, entries, whole_reason};

@@ -20,11 +20,12 @@ use serde_json::Value;
 
 use crate::host::timestamp;
 use crate::message;
+use crate::stream::activity::TurnActivity;
 use crate::stream::background::TurnRemainder;
 use crate::stream::line::{
     AssembledLine, LineKind, RawField, StreamLine, StreamLineAssembler, get, text,
 };
-use crate::stream::{LineTooLong, StreamParser, TurnActivity, TurnResult};
+use crate::stream::{LineTooLong, StreamParser, TurnResult};
 use crate::tool_calls::ToolCalls;
 use crate::transcript::{ProcessFiles, TurnFiles};
 

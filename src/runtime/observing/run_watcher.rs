@@ -17,7 +17,7 @@ use crate::domain::id::AgentId;
 use crate::domain::run::Run;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
-use crate::process::stream::ConversationItem;
+use crate::process::stream::activity::ConversationItem;
 use crate::process::turn_transcript;
 use crate::process::turn_transcript::TurnTail;
 use crate::store::engine_note::EngineNote;

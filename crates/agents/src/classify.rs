@@ -57,16 +57,16 @@ const ARGUMENT_ERRORS: [&str; 12] = [
 /// The time at which the result was written, and the zone in which it is judged: a limit that resets at three means
 /// three o'clock in this zone.
 #[derive(Debug, Clone)]
-pub struct ZonedTime {
+pub(super) struct ZonedTime {
     /// The time.
-    pub now: Timestamp,
+    pub(super) now: Timestamp,
     /// The zone of times that name none.
-    pub zone: TimeZone,
+    pub(super) zone: TimeZone,
 }
 
 /// Judges a turn that has ended by itself. `stderr` returns the end of its stderr, and is called
 /// only without a result.
-pub fn judge(
+pub(super) fn judge(
     stream: &StreamParser,
     exit: ProcessExit,
     moment: impl FnOnce() -> ZonedTime,
@@ -457,7 +457,10 @@ const HOOK_ADVICE: &str =
     "; change the hook in the settings of Claude Code, then continue with `raymond retry`";
 
 /// Returns why a turn that ended without an error has no answer; `None` if it has one.
-pub fn why_no_answer(stream: &StreamParser, result: &TurnResult) -> Option<(FailureCause, String)> {
+pub(super) fn why_no_answer(
+    stream: &StreamParser,
+    result: &TurnResult,
+) -> Option<(FailureCause, String)> {
     let said = result.text.as_deref().unwrap_or_default();
     if let Some(why) = stream.answered_requests.refusal(message::INITIALIZE) {
         let why = format!("Claude Code refused to renew the system prompt: {}", excerpt(why));

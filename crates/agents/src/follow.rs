@@ -68,7 +68,7 @@ pub struct FollowOptions<'turn> {
     /// The timeout of its first output, if that is known to come soon.
     pub first_output: Option<Duration>,
     /// Begins to watch its stream, where the system reports writes.
-    pub watch: &'turn dyn Fn() -> Option<WriteWatch>,
+    pub(super) watch: &'turn dyn Fn() -> Option<WriteWatch>,
     /// The time after which the watch begins.
     pub watch_after: Duration,
 }

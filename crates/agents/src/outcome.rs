@@ -31,7 +31,7 @@ use crate::runner::TurnNotice;
 use crate::worker::{ShutdownMode, StopLevel, Worker, stopped, write_within};
 
 /// Returns the outcome of a turn; a failure names the process's stream among the `files`.
-pub fn outcome(
+pub(super) fn outcome(
     end: FollowEnd,
     stream: &StreamParser,
     files: &ProcessFiles,

@@ -41,7 +41,7 @@ struct RedoHeader {
 ///
 /// # Errors
 /// The system's error. The stream is readable as before then, or [`recover`] makes it so.
-pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
+pub(super) fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
     let file = open_stream(stream)?;
     let region = TurnRegion { from, end: file.metadata()?.len() };
     let compacted = region.scan(&file, read, |_| Ok(()))?;
@@ -63,7 +63,7 @@ pub fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
 ///
 /// # Errors
 /// The system's error.
-pub fn recover(stream: &Path, from: u64) -> Result<()> {
+pub(super) fn recover(stream: &Path, from: u64) -> Result<()> {
     let record = redo_record(stream);
     match open_record(&record, from) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),

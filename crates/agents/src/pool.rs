@@ -24,7 +24,7 @@ struct IdleWorker {
 
 /// The idle processes, the longest waiting first, and the slots of all.
 #[derive(Debug)]
-pub struct WorkerPool {
+pub(super) struct WorkerPool {
     idle: RefCell<Vec<IdleWorker>>,
     slots: WorkerSlots,
     numbers: Cell<u64>,
@@ -32,17 +32,17 @@ pub struct WorkerPool {
 
 impl WorkerPool {
     /// Returns a pool of at most `size` processes, with none yet.
-    pub fn new(size: usize) -> Self {
+    pub(super) fn new(size: usize) -> Self {
         Self { idle: RefCell::default(), slots: WorkerSlots::new(size), numbers: Cell::new(0) }
     }
 
     /// Returns a slot, if one is free and nobody waits for it.
-    pub fn free_slot(&self) -> Option<WorkerSlot> {
+    pub(super) fn free_slot(&self) -> Option<WorkerSlot> {
         self.slots.try_acquire()
     }
 
     /// Waits for a slot. If none is free or about to be, the process that has waited longest is passed to `retire`.
-    pub async fn slot(&self, retire: impl FnOnce(Worker)) -> Option<WorkerSlot> {
+    pub(super) async fn slot(&self, retire: impl FnOnce(Worker)) -> Option<WorkerSlot> {
         if let Some(slot) = self.free_slot() {
             return Some(slot);
         }
@@ -57,12 +57,12 @@ impl WorkerPool {
     }
 
     /// Returns whether several processes hold a slot.
-    pub fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.slots.is_busy()
     }
 
     /// Waits until no process holds a slot.
-    pub async fn empty(&self) {
+    pub(super) async fn empty(&self) {
         self.slots.all_free().await;
     }
 
@@ -71,7 +71,7 @@ impl WorkerPool {
     ///
     /// # Errors
     /// The process itself, if someone needs its slot, or if it has none.
-    pub fn keep(
+    pub(super) fn keep(
         &self,
         mut worker: Worker,
         agent: &AgentId,
@@ -87,7 +87,7 @@ impl WorkerPool {
     }
 
     /// Keeps a process that was started ahead of its first turn.
-    pub fn keep_ahead(&self, worker: Worker, session: SessionId) {
+    pub(super) fn keep_ahead(&self, worker: Worker, session: SessionId) {
         self.add(worker, session, None);
     }
 
@@ -111,7 +111,7 @@ impl WorkerPool {
     }
 
     /// Removes the process whose session is at the same point as `session`, if there is one.
-    pub fn take_for(&self, session: &Session) -> Option<Worker> {
+    pub(super) fn take_for(&self, session: &Session) -> Option<Worker> {
         let worker = self.remove(|idle| {
             idle.session == session.id
                 && match (&session.origin, &idle.served) {
@@ -125,19 +125,19 @@ impl WorkerPool {
     }
 
     /// Removes the process with this number, if it has been idle ever since.
-    pub fn take_expired(&self, number: u64) -> Option<Worker> {
+    pub(super) fn take_expired(&self, number: u64) -> Option<Worker> {
         self.remove(|idle| idle.number == number)
     }
 
     /// Removes the process that has waited longest. A process that was started ahead and is not promised to a turn goes
     /// first.
-    pub fn take_oldest(&self) -> Option<Worker> {
+    pub(super) fn take_oldest(&self) -> Option<Worker> {
         self.remove(|idle| idle.served.is_none() && !idle.promised)
             .or_else(|| self.remove(|idle| !idle.worker.background.has_running()))
     }
 
     /// Removes the processes of an agent whose sessions are no longer wanted.
-    pub fn take_unwanted(
+    pub(super) fn take_unwanted(
         &self,
         agent: &AgentId,
         wanted: impl Fn(&SessionId) -> bool,
@@ -151,31 +151,31 @@ impl WorkerPool {
     }
 
     /// Returns the agents with an idle process.
-    pub fn idle_agents(&self) -> Vec<AgentId> {
+    pub(super) fn idle_agents(&self) -> Vec<AgentId> {
         let idle = self.idle.borrow();
         idle.iter().filter_map(|idle| Some(idle.served.as_ref()?.0.clone())).collect()
     }
 
     /// Removes all of them.
-    pub fn drain(&self) -> Vec<Worker> {
+    pub(super) fn drain(&self) -> Vec<Worker> {
         self.idle.take().into_iter().map(|idle| idle.worker).collect()
     }
 
     /// Returns the number of processes that were started ahead and are not promised to a turn.
-    pub fn prestarted_count(&self) -> usize {
+    pub(super) fn prestarted_count(&self) -> usize {
         let idle = self.idle.borrow();
         idle.iter().filter(|idle| idle.served.is_none() && !idle.promised).count()
     }
 
     /// Returns the session of a process that was started ahead and is not promised to a turn.
-    pub fn offer(&self) -> Option<SessionId> {
+    pub(super) fn offer(&self) -> Option<SessionId> {
         let idle = self.idle.borrow();
         let free = idle.iter().find(|idle| idle.served.is_none() && !idle.promised);
         free.map(|idle| idle.session.clone())
     }
 
     /// Promises the process of an offered session to the turn that will take it.
-    pub fn promise(&self, session: &SessionId) {
+    pub(super) fn promise(&self, session: &SessionId) {
         let mut idle = self.idle.borrow_mut();
         if let Some(offered) = idle.iter_mut().find(|idle| idle.session == *session) {
             offered.promised = true;

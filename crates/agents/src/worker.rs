@@ -72,7 +72,7 @@ pub struct Worker {
     /// Its lifetime, for counting; it ends before the slot is free.
     pub life: Option<Rc<ProcessLifetime>>,
     /// Its slot in the pool.
-    pub slot: Option<WorkerSlot>,
+    pub(super) slot: Option<WorkerSlot>,
     /// The time at which it was started, or found.
     pub began: Instant,
 }

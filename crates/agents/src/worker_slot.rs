@@ -11,7 +11,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The slots of all processes.
 #[derive(Debug)]
-pub struct WorkerSlots {
+pub(super) struct WorkerSlots {
     permits: Arc<Semaphore>,
     free: Rc<RefCell<Vec<usize>>>,
     size: usize,
@@ -22,7 +22,7 @@ pub struct WorkerSlots {
 
 /// The slot of a process.
 #[derive(Debug)]
-pub struct WorkerSlot {
+pub(super) struct WorkerSlot {
     number: usize,
     free: Rc<RefCell<Vec<usize>>>,
     ending: Rc<Cell<usize>>,
@@ -32,12 +32,12 @@ pub struct WorkerSlot {
 
 impl WorkerSlot {
     /// Returns its number, which no other slot has while this is held.
-    pub fn number(&self) -> usize {
+    pub(super) fn number(&self) -> usize {
         self.number
     }
 
     /// Notes that its process is being ended: a waiter for a slot will get this one.
-    pub fn note_ending(&mut self) {
+    pub(super) fn note_ending(&mut self) {
         if !std::mem::replace(&mut self.is_ending, true) {
             self.ending.set(self.ending.get() + 1);
         }
@@ -71,7 +71,7 @@ impl Drop for SlotWaiter<'_> {
 
 impl WorkerSlots {
     /// Returns so many slots, all free.
-    pub fn new(size: usize) -> Self {
+    pub(super) fn new(size: usize) -> Self {
         Self {
             permits: Arc::new(Semaphore::new(size)),
             free: Rc::new(RefCell::new((0..size).rev().collect())),
@@ -82,7 +82,7 @@ impl WorkerSlots {
     }
 
     /// Returns a slot, if one is free and nobody waits for it.
-    pub fn try_acquire(&self) -> Option<WorkerSlot> {
+    pub(super) fn try_acquire(&self) -> Option<WorkerSlot> {
         if self.has_waiters() {
             return None;
         }
@@ -90,7 +90,7 @@ impl WorkerSlots {
     }
 
     /// Waits for a slot; `make_room` is called once the waiter is counted.
-    pub async fn acquire(&self, make_room: impl FnOnce()) -> Option<WorkerSlot> {
+    pub(super) async fn acquire(&self, make_room: impl FnOnce()) -> Option<WorkerSlot> {
         let _waiting = SlotWaiter::new(&self.waiting);
         make_room();
         self.numbered(Arc::clone(&self.permits).acquire_owned().await.ok()?)
@@ -108,23 +108,23 @@ impl WorkerSlots {
     }
 
     /// Returns whether someone waits for a slot.
-    pub fn has_waiters(&self) -> bool {
+    pub(super) fn has_waiters(&self) -> bool {
         self.waiting.get() > 0
     }
 
     /// Returns whether more wait for a slot than are free, or are about to be because their processes are being ended.
-    pub fn are_short(&self) -> bool {
+    pub(super) fn are_short(&self) -> bool {
         // A slot that was freed for a waiter is held again only when that one has been polled.
         self.waiting.get() > self.free.borrow().len() + self.ending.get()
     }
 
     /// Returns whether several slots are held.
-    pub fn is_busy(&self) -> bool {
+    pub(super) fn is_busy(&self) -> bool {
         self.permits.available_permits() + 1 < self.size
     }
 
     /// Waits until no slot is held.
-    pub async fn all_free(&self) {
+    pub(super) async fn all_free(&self) {
         let all = u32::try_from(self.size).unwrap_or(u32::MAX);
         let _ = self.permits.acquire_many(all).await;
     }

@@ -18,7 +18,7 @@ type FollowedFiles = Rc<RefCell<HashMap<OsString, Rc<Notify>>>>;
 
 /// A directory whose files are followed.
 #[derive(Debug)]
-pub struct WriteWatches {
+pub(super) struct WriteWatches {
     directory: PathBuf,
     followed: FollowedFiles,
     /// The task that listens for writes; `None` where the system does not report them.
@@ -27,12 +27,12 @@ pub struct WriteWatches {
 
 impl WriteWatches {
     /// Returns the watches of a directory, with none begun.
-    pub fn of(directory: PathBuf) -> Self {
+    pub(super) fn of(directory: PathBuf) -> Self {
         Self { directory, followed: FollowedFiles::default(), listener: OnceCell::new() }
     }
 
     /// Watches a file of the directory; `None` where the system cannot. It has to be called in a `LocalSet`.
-    pub fn watch(&self, file: &Path) -> Option<WriteWatch> {
+    pub(super) fn watch(&self, file: &Path) -> Option<WriteWatch> {
         let name = file.file_name()?.to_owned();
         let listen = || {
             let mut writes = system::DirectoryWrites::below(&self.directory)?;
@@ -69,7 +69,7 @@ fn wake(followed: &FollowedFiles, name: Option<&std::ffi::OsStr>) {
 
 /// A file that is watched for writes, until this is dropped.
 #[derive(Debug)]
-pub struct WriteWatch {
+pub(super) struct WriteWatch {
     name: OsString,
     written: Rc<Notify>,
     followed: FollowedFiles,
@@ -77,7 +77,7 @@ pub struct WriteWatch {
 
 impl WriteWatch {
     /// Returns once something has been written since the watch began, or since the last call returned.
-    pub async fn written(&self) {
+    pub(super) async fn written(&self) {
         self.written.notified().await;
     }
 }

@@ -11,7 +11,7 @@ mod address;
 #[cfg(any(feature = "postgres", feature = "restate"))]
 mod client;
 pub mod connect;
-pub mod error;
+mod error;
 #[cfg(feature = "postgres")]
 mod postgres;
 #[cfg(feature = "restate")]

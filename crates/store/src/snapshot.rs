@@ -26,7 +26,7 @@ const LEAST_GROWTH: u64 = 256 * 1024;
 
 /// The content of the place of a snapshot.
 #[derive(Debug)]
-pub enum SnapshotLookup {
+pub(super) enum SnapshotLookup {
     /// A snapshot.
     Run(Box<Run>),
     /// The file does not exist.
@@ -41,7 +41,7 @@ pub enum SnapshotLookup {
 ///
 /// # Errors
 /// [`Error::Newer`] and [`Error::Io`].
-pub fn load(path: &Path) -> Result<SnapshotLookup, Error> {
+pub(super) fn load(path: &Path) -> Result<SnapshotLookup, Error> {
     #[derive(Deserialize)]
     struct Version {
         version: u32,
@@ -159,7 +159,7 @@ const BEING_WRITTEN: u64 = u64::MAX;
 
 /// The schedule of the next snapshot.
 #[derive(Debug)]
-pub struct SnapshotSchedule {
+pub(super) struct SnapshotSchedule {
     since: u64,
     /// The size of the last snapshot, which the thread that writes it sets.
     size: Arc<AtomicU64>,
@@ -167,19 +167,19 @@ pub struct SnapshotSchedule {
 
 impl SnapshotSchedule {
     /// Returns the schedule after a snapshot of `size` bytes.
-    pub fn after_snapshot(size: u64) -> Self {
+    pub(super) fn after_snapshot(size: u64) -> Self {
         Self { since: 0, size: Arc::new(AtomicU64::new(size)) }
     }
 
     /// Notes that a snapshot is being written; returns the place for its size. Until that is set, none is due.
-    pub fn begin(&mut self) -> Arc<AtomicU64> {
+    pub(super) fn begin(&mut self) -> Arc<AtomicU64> {
         self.since = 0;
         self.size.store(BEING_WRITTEN, Ordering::Relaxed);
         Arc::clone(&self.size)
     }
 
     /// Counts appended bytes; returns whether a snapshot is due.
-    pub fn grow(&mut self, bytes: usize) -> bool {
+    pub(super) fn grow(&mut self, bytes: usize) -> bool {
         self.since += bytes as u64;
         let size = self.size.load(Ordering::Relaxed);
         size != BEING_WRITTEN && self.since > (2 * size).max(LEAST_GROWTH)

@@ -15,6 +15,7 @@ use crate::domain::privilege::Privilege;
 use crate::domain::sealed_terms::{WorkflowPins, is_prompt_path};
 use crate::domain::settings::{PlugIn, Settings};
 use crate::domain::widening::PermissionCeiling;
+use crate::domain::words::joined_words;
 use crate::language::graph::vocabulary::GraphVocabulary;
 use crate::language::manifest;
 use crate::language::privileges::{PrivilegeRequest, PrivilegeSurvey};
@@ -338,8 +339,7 @@ fn line(folder: &Path, request: &PrivilegeRequest) -> String {
     let file = Folder::parse(file).map_or_else(|_| file.clone(), |file| file.on_disk());
     let file = folder.join(file).display().to_string();
     let place = format!("{}:{}", place.line, place.column);
-    let lines =
-        purpose.trim().lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
+    let lines = purpose.trim().lines().map(joined_words);
     let whole = lines.collect::<Vec<_>>().join(" ⏎ ");
     let mut shown: String = whole.chars().take(MAX_SHOWN).collect();
     let hidden = whole.chars().count().saturating_sub(MAX_SHOWN);

@@ -21,6 +21,7 @@ use tokio::time::timeout;
 use super::child::ProcessGroup;
 use crate::child::subreaper::ProcessPurpose;
 use crate::child::{ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit};
+use raymond_model::words::joined_words;
 
 /// The number of calls that may wait.
 const MAX_QUEUED_CALLS: usize = 256;
@@ -320,8 +321,7 @@ async fn read_complaint(stderr: Option<ChildStderr>) -> String {
         tail.extend_from_slice(&part[..length]);
         tail.drain(..tail.len().saturating_sub(STDERR_TAIL));
     }
-    let text = String::from_utf8_lossy(&tail);
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let text = joined_words(&String::from_utf8_lossy(&tail));
     if text.is_empty() { text } else { format!(": {text}") }
 }
 

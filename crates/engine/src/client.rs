@@ -1,9 +1,9 @@
 //! What the engines need to talk to their servers: the thread of the connections, TLS, locks, and texts of errors.
 
 use std::error::Error;
-use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 
+use raymond_model::words::joined_words;
 use rustls::{ClientConfig, RootCertStore};
 use tokio::runtime::{Builder, Handle};
 use tokio::sync::oneshot;
@@ -65,11 +65,6 @@ pub(crate) fn tls(roots: RootCertStore) -> Result<ClientConfig, String> {
     Ok(builder.with_root_certificates(roots).with_no_client_auth())
 }
 
-/// Locks a value that is whole at any time, so that a panic elsewhere does not matter.
-pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
 /// Returns an error and its causes in one line, each text once.
 pub(crate) fn causes(error: Option<&(dyn Error + 'static)>) -> String {
     let mut parts: Vec<String> = Vec::new();
@@ -81,9 +76,5 @@ pub(crate) fn causes(error: Option<&(dyn Error + 'static)>) -> String {
         }
         next = cause.source();
     }
-    one_line(&parts.join(": "))
-}
-
-pub(crate) fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    joined_words(&parts.join(": "))
 }

@@ -11,6 +11,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
+use crate::hash::fnv_1a;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -220,11 +221,7 @@ impl AgentId {
         if self.0.len() <= MAX_FILE_NAME {
             return self.to_string();
         }
-        // FNV-1a: its values are names in the run directory, so it must never change.
-        let hash = self.0.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        format!("{}~{hash:016x}", &self.0[..MAX_FILE_NAME - 20])
+        format!("{}~{:016x}", &self.0[..MAX_FILE_NAME - 20], fnv_1a(self.0.bytes()))
     }
 
     /// Parses `main`, `main.1`, `main.1.2`, and so on.

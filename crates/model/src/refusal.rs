@@ -5,6 +5,7 @@
 
 use std::fmt::Write as _;
 
+use crate::words::joined_words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -153,9 +154,7 @@ pub fn subject(input: &Value) -> String {
 }
 
 fn one_line(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { ' ' } else { c };
-    let text: String = text.chars().map(shown).collect();
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
+    joined_words(&text.replace(char::is_control, " "))
 }
 
 /// Returns the beginning of a text that fits the bound, with a mark where it is cut.

@@ -10,6 +10,7 @@ use strum::IntoStaticStr;
 
 use super::refusal::{ToolRefusal, cut, subject};
 use super::time::{Timestamp, seconds};
+use super::words::joined_words;
 
 /// A tool call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
@@ -214,8 +215,7 @@ pub fn one_line(text: &str) -> String {
 
 /// Returns the beginning of a text on one line, up to a length in bytes.
 pub fn flat(text: &str, longest: usize) -> String {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    beginning(printable_line(&words), longest)
+    beginning(printable_line(&joined_words(text)), longest)
 }
 
 /// Returns the beginning of a text, up to a length in characters, with a mark where it is cut.

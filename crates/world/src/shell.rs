@@ -14,6 +14,7 @@ use raymond_agents::captured_output::ProcessOutput;
 use raymond_agents::child::ProcessExit;
 use raymond_model::operation::{RecoveryClass, ShellCommand};
 use raymond_model::tool_call::first_characters;
+use raymond_model::words::joined_words;
 
 /// The longest time that a command may take.
 const COMMAND_TIMEOUT: Duration = Duration::from_mins(30);
@@ -160,8 +161,7 @@ pub(super) fn complaints(ended: &ProcessOutput) -> String {
 
 /// Returns the beginning of a command, on one line.
 fn shown(command: &str) -> String {
-    let line = command.split_whitespace().collect::<Vec<_>>().join(" ");
-    first_characters(&line, MAX_SHOWN_CHARS)
+    first_characters(&joined_words(command), MAX_SHOWN_CHARS)
 }
 
 // Runs operations at most once whose completion cannot be checked.

@@ -1,7 +1,7 @@
 //! The runs as the page shows them: what `list`, `status`, `answer` and `costs` print as JSON, bounded; and pictures.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::Mutex;
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,6 +14,7 @@ use crate::cli::questions::OpenQuestion;
 use crate::cli::{check, costs, list, questions, status, table};
 use crate::domain::id::RunId;
 use crate::domain::money::Usd;
+use crate::domain::mutex::lock;
 use crate::domain::person_wait::{PersonWaitSubject, person_waits};
 use crate::domain::time::Timestamp;
 use crate::domain::views::{PersonWaitRow, QuestionRow, RunCosts, RunRow};
@@ -105,7 +106,7 @@ impl RunCache {
     /// Takes in a run that a stream follows.
     pub(super) fn follow(&self, run: &FollowedRun<'_>) {
         if run.held {
-            locked(&self.followed).insert(run.run.workflow_id.clone(), document_of(run));
+            lock(&self.followed).insert(run.run.workflow_id.clone(), document_of(run));
         } else {
             // Of a stopped run the inbox counts at once, so it is read when it is asked for.
             self.unfollow(&run.run.workflow_id);
@@ -114,39 +115,35 @@ impl RunCache {
 
     /// Forgets a run that no stream follows any more.
     pub(super) fn unfollow(&self, id: &RunId) {
-        locked(&self.followed).remove(id);
+        lock(&self.followed).remove(id);
     }
 
     /// Returns the document of a run, which is read if it has changed and no stream follows it.
     fn of(&self, root: &RunsRoot, id: &RunId, started: Timestamp) -> PageRun {
-        if let Some(followed) = locked(&self.followed).get(id) {
+        if let Some(followed) = lock(&self.followed).get(id) {
             return followed.clone();
         }
         let journal = root.run(id).journal();
         let length = std::fs::metadata(&journal).map_or(0, |file| file.len());
         let times = [changed(&journal), changed(&root.run(id).inbox())];
         let stamp = (length, times, is_held(root, id).unwrap_or(false));
-        if let Some((known, value)) = locked(&self.read).get(id)
+        if let Some((known, value)) = lock(&self.read).get(id)
             && *known == stamp
         {
             return value.clone();
         }
         let value = document(root, id, started);
-        locked(&self.read).insert(id.clone(), (stamp, value.clone()));
+        lock(&self.read).insert(id.clone(), (stamp, value.clone()));
         value
     }
 
     /// Forgets the runs that are gone.
     fn keep(&self, all: &[(RunId, Timestamp)]) {
-        let mut known = locked(&self.read);
+        let mut known = lock(&self.read);
         if known.len() > all.len() {
             known.retain(|id, _| all.iter().any(|(existing, _)| existing == id));
         }
     }
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns a run as `list --json` prints it, with its questions.

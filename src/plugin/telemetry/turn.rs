@@ -4,6 +4,7 @@ use opentelemetry::trace::{SpanContext, SpanId, TraceFlags, TraceId, TraceState}
 use serde_json::Value;
 
 use crate::domain::event::Event;
+use crate::domain::hash::fnv_1a;
 use crate::domain::id::{AgentId, RunId, StateName};
 use crate::domain::ledger::{ChargeKind, LedgerCharge, cost_of};
 use crate::domain::time::Timestamp;
@@ -111,9 +112,7 @@ impl TraceIds {
 /// The result is visible outside, so it must not change.
 fn hash(kind: &str, name: &str) -> u64 {
     let bytes = kind.bytes().chain([0]).chain(name.bytes());
-    let hash = bytes.fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-    });
+    let hash = fnv_1a(bytes);
     let hash = (hash ^ (hash >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     let hash = (hash ^ (hash >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     (hash ^ (hash >> 31)).max(1)

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
@@ -11,6 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use crate::domain::host::{Home, HostEpoch, HostName, HostStanding};
 use crate::domain::host_work::{HostAnswer, HostWork, TURN, request_key};
 use crate::domain::id::RunId;
+use crate::domain::mutex::lock;
 use crate::domain::placement::HostSighting;
 use crate::engine::EngineError;
 use crate::engine::connect::RunSpace;
@@ -337,19 +338,19 @@ impl ThreadEnd {
     /// Asks the threads to end.
     pub(super) fn tell(&self) {
         let (is_told, wake) = &*self.0;
-        *is_told.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        *lock(is_told) = true;
         wake.notify_all();
     }
 
     /// Returns whether the threads have been asked to end.
     pub(super) fn is_told(&self) -> bool {
-        *self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+        *lock(&self.0.0)
     }
 
     /// Pauses this thread, at most until it is asked to end.
     pub(super) fn pause(&self, longest: Duration) {
         let (is_told, wake) = &*self.0;
-        let told = is_told.lock().unwrap_or_else(PoisonError::into_inner);
+        let told = lock(is_told);
         drop(wake.wait_timeout_while(told, longest, |told| !*told));
     }
 }
@@ -598,10 +599,6 @@ impl HostCalls {
         // Without the thread the supervisor has failed.
         let _ = self.outgoing.send(outgoing);
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 #[cfg(test)]

@@ -6,10 +6,11 @@ use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak, mpsc};
+use std::sync::{Arc, Mutex, Weak, mpsc};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use raymond::domain::mutex::lock;
 use raymond::engine::connect::{ServedEngine, ServingOptions};
 use raymond::engine::connect::{connect, serve};
 use raymond::engine::{Engine, EngineAddress};
@@ -161,10 +162,6 @@ impl Drop for RestateServer {
     fn drop(&mut self) {
         self.kill();
     }
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns three free ports.

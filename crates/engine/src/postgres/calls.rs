@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::{Duration, Instant};
 
+use raymond_model::mutex::lock;
 use tokio::runtime::Handle;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 use tokio::task::AbortHandle;
@@ -14,7 +15,6 @@ use tokio_postgres::types::{ToSql, Type};
 use tokio_postgres::{AsyncMessage, Client, Connection, Row, Socket};
 
 use crate::EngineAddress;
-use crate::client::lock;
 use crate::postgres::failure::{Failure, FailureKind};
 use crate::postgres::schema;
 use crate::postgres::settings::{Encrypted, PostgresSettings};

@@ -5,13 +5,15 @@ use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use raymond_model::hash::fnv_1a;
 use raymond_model::host::HostName;
 use raymond_model::id::RunId;
+use raymond_model::mutex::lock;
 use tokio::time::sleep;
 use tokio_postgres::Row;
 use tokio_postgres::types::FromSql;
 
-use crate::client::{ClientThread, lock};
+use crate::client::ClientThread;
 use crate::connect::{RunSpace, SharedCommand, too_large};
 use crate::postgres::calls::{
     CALL_LIMIT, LARGE_CALL_LIMIT, Links, Listener, Parameter, content, number, stored, text, texts,
@@ -207,11 +209,7 @@ impl Topic<'_> {
             Self::Run(run) => ("run", run.as_str()),
             Self::Facts => ("facts", ""),
         };
-        // FNV-1a, the same on all machines and in all versions.
-        let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
-            (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
-        });
-        format!("raymond_{kind}_{hash:016x}")
+        format!("raymond_{kind}_{:016x}", fnv_1a(name.bytes()))
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::error::Error as _;
 
+use raymond_model::words::joined_words;
 use tokio_postgres::Error;
 use tokio_postgres::error::SqlState;
 
-use crate::client::{causes, one_line};
+use crate::client::causes;
 use crate::{EngineAddress, EngineError};
 
 /// What an error means for the call.
@@ -84,7 +85,7 @@ impl Failure {
                 format!("the connection broke: {}", causes(Some(error))),
             );
         };
-        let (code, message) = (from_server.code(), one_line(from_server.message()));
+        let (code, message) = (from_server.code(), joined_words(from_server.message()));
         let class = code.code().get(..2).unwrap_or_default();
         if *code == SqlState::T_R_SERIALIZATION_FAILURE || *code == SqlState::T_R_DEADLOCK_DETECTED
         {
@@ -127,7 +128,7 @@ impl Failure {
     /// Judges an error of a new connection.
     pub(super) fn of_connection(address: &EngineAddress, error: &Error) -> Self {
         if let Some(from_server) = error.as_db_error() {
-            let (code, message) = (from_server.code(), one_line(from_server.message()));
+            let (code, message) = (from_server.code(), joined_words(from_server.message()));
             let remedy = match code.code() {
                 "28P01" | "28000" => {
                     "give the right user and password, as in postgres://USER:PASSWORD@HOST/DATABASE, or have pg_hba.conf let this machine in"

@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use raymond_model::id::RunId;
+use raymond_model::mutex::lock;
 
-use crate::client::lock;
 use crate::shared_log::{HostClaim, RunLease};
 
 // The mail that this process has received, which is not handed out again to the same claim or lease.

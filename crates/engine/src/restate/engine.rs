@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use raymond_model::hexadecimal::hexadecimal;
 use raymond_model::id::RunId;
+use raymond_model::mutex::lock;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
 use tokio::task::JoinHandle;
@@ -22,7 +23,7 @@ use super::run_batches::{RunBatches, call_within};
 use super::serving::{
     CALL_LIMIT, CalledHandler, LARGE_CALL_LIMIT, ObjectCaller, RestateSettings, client,
 };
-use crate::client::{ClientThread, lock};
+use crate::client::ClientThread;
 use crate::connect::{RunSpace, SharedCommand, too_large};
 use crate::shared_log::RunLease;
 use crate::{Engine, EngineAddress, EngineError};

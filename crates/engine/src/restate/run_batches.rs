@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
+use raymond_model::mutex::lock;
 use serde_json::value::{RawValue, to_raw_value};
 use tokio::sync::{Notify, oneshot};
 use tokio::time::{sleep, timeout_at};
@@ -16,7 +17,6 @@ use super::objects::run_calls::{LeasedDeed, RunAnswer, RunCall};
 use super::objects::state::{CHANGE, RUN};
 use super::serving::{CALL_LIMIT, CalledHandler, ObjectCaller};
 use crate::EngineError;
-use crate::client::lock;
 
 /// The most calls of a batch.
 const MOST_CALLS: usize = 64;

@@ -10,6 +10,7 @@ use std::thread;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use jiff::fmt::rfc2822::DateTimeParser;
+use raymond_model::words::joined_words;
 use reqwest::header::{CONTENT_TYPE, DATE};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Method, Url};
@@ -18,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use tokio::runtime::Handle;
 
-use crate::client::{ClientThread, causes, one_line, tls, trusted_roots};
+use crate::client::{ClientThread, causes, tls, trusted_roots};
 use crate::connect::{ServedEngine, ServingOptions};
 use crate::restate::objects::endpoint::ObjectEndpoint;
 use crate::restate::objects::state::{
@@ -560,8 +561,8 @@ pub(super) fn of_request(address: &EngineAddress, error: &reqwest::Error) -> Eng
 pub(super) fn of_answer(address: &EngineAddress, status: u16, body: &[u8]) -> EngineError {
     let message: Option<ServerMessage> = serde_json::from_slice(body).ok();
     let text = match &message {
-        Some(answer) => one_line(&answer.message),
-        None => one_line(&String::from_utf8_lossy(body.get(..200).unwrap_or(body))),
+        Some(answer) => joined_words(&answer.message),
+        None => joined_words(&String::from_utf8_lossy(body.get(..200).unwrap_or(body))),
     };
     match status {
         OTHER_VERSION => {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use raymond_model::graph_types::{ParameterKind, TypeParameter};
 use raymond_model::json_mistake::ValuePath;
 use raymond_model::operation::RecoveryClass;
+use raymond_model::words::joined_words;
 use serde_json::{Map, Value};
 
 use crate::diagnostic::{FileDiagnostics, Severity, quoted};
@@ -283,7 +284,7 @@ fn cells(list: &Value) -> Option<Vec<String>> {
 fn cell(value: &Value) -> String {
     match value {
         Value::Null => String::new(),
-        Value::String(text) => text.split_whitespace().collect::<Vec<_>>().join(" "),
+        Value::String(text) => joined_words(text),
         other => other.to_string(),
     }
 }

@@ -14,6 +14,7 @@ use raymond_model::money::Usd;
 use raymond_model::time::{Timestamp, format_duration};
 use raymond_model::tool_call::first_characters;
 use raymond_model::turn_options::TurnOptions;
+use raymond_model::words::joined_words;
 use regex::Regex;
 
 use crate::output::OutputSchema;
@@ -663,6 +664,5 @@ const MAX_LABEL_CHARS: usize = 40;
 
 /// Returns a text on one line, cut to the length of a label.
 pub(super) fn shortened(text: &str) -> String {
-    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    first_characters(&text, MAX_LABEL_CHARS)
+    first_characters(&joined_words(text), MAX_LABEL_CHARS)
 }

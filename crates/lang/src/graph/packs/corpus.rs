@@ -15,6 +15,7 @@ use crate::yaml::YamlValue;
 use raymond_model::graph_execution::GraphStateChange;
 use raymond_model::operation::Operation;
 use raymond_model::time::Timestamp;
+use raymond_model::words::joined_words;
 
 /// The pattern of `discover_installed_corpora`.
 const CORPUS_PATTERN: &str = "hiivmind-corpus-*";
@@ -237,7 +238,7 @@ fn summary(log: &Value, file: Value, format: &str) -> Result<Option<String>, Str
         ("log_file", file),
     ];
     let shown = |value: &Value| match value {
-        Value::String(text) => one_line(text),
+        Value::String(text) => joined_words(text),
         Value::Null => String::new(),
         other => other.to_string(),
     };
@@ -256,7 +257,7 @@ fn summary(log: &Value, file: Value, format: &str) -> Result<Option<String>, Str
             Ok(Some(facts.iter().map(line).collect::<Vec<_>>().join("\n")))
         }
         "github" => {
-            let mut lines = vec![format!("::group::{}", one_line(name))];
+            let mut lines = vec![format!("::group::{}", joined_words(name))];
             lines.extend(facts.iter().map(|(key, value)| format!("{key}: {}", shown(value))));
             lines.push("::endgroup::".to_owned());
             for (kind, entries) in [("warning", &log["warnings"]), ("error", &log["errors"])] {
@@ -268,11 +269,6 @@ fn summary(log: &Value, file: Value, format: &str) -> Result<Option<String>, Str
         }
         other => Err(format!("WF403 `format` is github, plain, json or none, not `{other}`")),
     }
-}
-
-/// Returns a text without line breaks: a separate line could be a command to the build server.
-fn one_line(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
 /// Returns a name as that of a variable of the environment.

@@ -22,9 +22,8 @@ use tokio::process::{Child, ChildStderr, ChildStdin, ChildStdout, Command};
 use tokio::time::timeout;
 
 use self::subreaper::{ProcessPurpose, start_noted};
-use super::command::EnvironmentMarker;
-use super::registry;
-use super::registry::EnteredChild;
+use crate::command::EnvironmentMarker;
+use crate::registry::{self, EnteredChild};
 
 pub mod cgroup;
 pub mod orphans;

@@ -8,11 +8,11 @@ use jiff::tz::TimeZone;
 use raymond_model::time::Timestamp;
 use raymond_model::turn::{FailureCause, TurnFailure, TurnOutcome, TurnReply, says_nothing};
 
-use super::stream::answer::without_prompt;
-use super::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt};
-use super::usage_limit::UsageLimit;
-use super::{message, usage_limit};
 use crate::child::ProcessExit;
+use crate::stream::answer::without_prompt;
+use crate::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt};
+use crate::usage_limit::UsageLimit;
+use crate::{message, usage_limit};
 
 /// The subtype of a turn whose answer repeatedly did not match its schema. The session can be resumed, so the agent is
 /// reminded, as it is after an answer without an object.

@@ -18,9 +18,8 @@ use tokio::process::{ChildStderr, ChildStdin};
 use tokio::sync::{Notify, watch};
 use tokio::time::timeout;
 
-use super::child::ProcessGroup;
 use crate::child::subreaper::ProcessPurpose;
-use crate::child::{ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit};
+use crate::child::{ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit, ProcessGroup};
 use raymond_model::words::joined_words;
 
 /// The number of calls that may wait.

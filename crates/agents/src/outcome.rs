@@ -18,16 +18,16 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
-use super::classify::{ApiError, LOG_IN, ZonedTime, judge, why_no_answer};
-use super::claude::{ClaudeRunner, WorkerTurn};
-use super::follow::FollowEnd;
-use super::host::{is_disk_full, timestamp};
-use super::message;
-use super::stream::background::TurnRemainder;
-use super::stream::{StreamParser, TurnResult};
-use super::transcript::{ProcessFiles, TurnFiles};
 use crate::child::ProcessExit;
+use crate::classify::{ApiError, LOG_IN, ZonedTime, judge, why_no_answer};
+use crate::claude::{ClaudeRunner, WorkerTurn};
+use crate::follow::FollowEnd;
+use crate::host::{is_disk_full, timestamp};
+use crate::message;
 use crate::runner::TurnNotice;
+use crate::stream::background::TurnRemainder;
+use crate::stream::{StreamParser, TurnResult};
+use crate::transcript::{ProcessFiles, TurnFiles};
 use crate::worker::{ShutdownMode, StopLevel, Worker, stopped, write_within};
 
 /// Returns the outcome of a turn; a failure names the process's stream among the `files`.

@@ -13,10 +13,9 @@ use std::process::Stdio;
 use raymond_model::turn_options::{EnvValue, TurnOptions};
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
-use super::child::subreaper::ProcessPurpose;
-use super::child::{ChildEnvironment, ChildProcess, ChildProcessSpec};
-use super::command::{EnvironmentMarker, locate};
-use crate::child::ProcessExit;
+use crate::child::subreaper::ProcessPurpose;
+use crate::child::{ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit};
+use crate::command::{EnvironmentMarker, locate};
 
 /// The program of a plug-in, and its environment.
 #[derive(Debug, Clone)]

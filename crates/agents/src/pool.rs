@@ -6,8 +6,8 @@
 
 use std::cell::{Cell, RefCell};
 
-use super::worker::Worker;
-use super::worker_slot::{WorkerSlot, WorkerSlots};
+use crate::worker::Worker;
+use crate::worker_slot::{WorkerSlot, WorkerSlots};
 use raymond_model::id::{AgentId, MessageId, SessionId};
 use raymond_model::session::{Session, SessionOrigin};
 

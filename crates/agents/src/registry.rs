@@ -27,7 +27,7 @@ use rustix::fs::{Access, FlockOperation, access, flock};
 use rustix::io::{Errno, FdFlags, fcntl_setfd};
 use serde::{Deserialize, Serialize};
 
-use super::child::orphans::{ProcessStat, read_stat};
+use crate::child::orphans::{ProcessStat, read_stat};
 use raymond_model::id::AgentId;
 use raymond_store::plain_file;
 use raymond_store::proof::ProofKey;

@@ -16,13 +16,11 @@ use raymond_model::usage::{ProcessSpending, SpendingMeter};
 use serde_json::value::RawValue;
 
 use self::answer::{AnswerTraces, SteeringMessages};
-use self::approvals::{AnsweredRequests, ApprovalCalls};
+use self::approvals::{AnsweredRequests, ApprovalCalls, RefusedTools};
 use self::background::{BackgroundTasks, TurnRemainder};
-use self::line::{LineKind, StreamLine, get, text};
+use self::line::{AssembledLine, LineKind, StreamLine, StreamLineAssembler, get, text};
+pub use self::line::{LineTooLong, MAX_LINE_BYTES};
 use self::turn_state::{CostCompleteness, CutOff};
-use crate::stream::approvals::RefusedTools;
-use crate::stream::line::{AssembledLine, StreamLineAssembler};
-pub use crate::stream::line::{LineTooLong, MAX_LINE_BYTES};
 
 pub mod activity;
 pub mod answer;

@@ -4,13 +4,13 @@ use std::time::Duration;
 
 use tokio::task::spawn_blocking;
 
-use super::child::cgroup::ProcessCgroup;
-use super::child::{orphans, subreaper};
-use super::claude::ClaudeRunner;
-use super::transcript::{ProcessFiles, TurnFiles};
-use super::worker::TERM_GRACE;
 use crate::captured_output;
+use crate::child::cgroup::ProcessCgroup;
+use crate::child::{orphans, subreaper};
+use crate::claude::ClaudeRunner;
 use crate::config_files::remove_all_configs_but;
+use crate::transcript::{ProcessFiles, TurnFiles};
+use crate::worker::TERM_GRACE;
 use raymond_model::turn::TurnId;
 
 /// The longest time to wait for the last processes of a run to end before they are killed.

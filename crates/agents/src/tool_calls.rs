@@ -11,9 +11,9 @@ use raymond_model::turn::TurnId;
 use raymond_store::plain_file;
 use serde_json::Value;
 
-use super::stream::approvals::{PermissionDenial, reads_like_a_refusal};
-use super::stream::line::{ContentBlock, LineKind, RawField, StreamLine, StreamMessage, get, text};
-use super::transcript::TurnFiles;
+use crate::stream::approvals::{PermissionDenial, reads_like_a_refusal};
+use crate::stream::line::{ContentBlock, LineKind, RawField, StreamLine, StreamMessage, get, text};
+use crate::transcript::TurnFiles;
 
 // The tool calls of a turn, read from its stream. Pure.
 

@@ -10,9 +10,9 @@ use std::io::{ErrorKind, Read, Seek, SeekFrom, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
-use super::stream::{LineTooLong, StreamParser};
 use crate::captured_output;
 use crate::host::timestamp;
+use crate::stream::{LineTooLong, StreamParser};
 use raymond_model::turn::{TurnId, TurnOffset};
 use raymond_store::fault::FaultPoint;
 use raymond_store::plain_file;

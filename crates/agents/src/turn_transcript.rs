@@ -6,8 +6,7 @@
 
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io;
-use std::io::{ErrorKind, Read, Seek, SeekFrom};
+use std::io::{self, ErrorKind, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use raymond_model::cassette::{FilePatch, TextEdit};

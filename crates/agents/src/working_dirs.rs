@@ -18,8 +18,7 @@ use raymond_model::host::HostEpoch;
 use raymond_model::id::AgentId;
 use raymond_model::json_mistake::placed_mistake;
 use raymond_model::worktree_snapshot::{SnapshotOutcome, WorkingDir};
-use raymond_store::plain_file;
-use raymond_store::plain_file::{FileReplacement, sync_directory};
+use raymond_store::plain_file::{self, FileReplacement, sync_directory};
 use serde::{Deserialize, Serialize};
 
 /// The variables that name a repository to git. They are set if a git hook has started raymond, and in a worktree they

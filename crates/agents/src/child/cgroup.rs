@@ -17,8 +17,7 @@ use std::time::Duration;
 
 use raymond_store::fault::may_use_cgroups;
 
-use super::super::child;
-use super::ProcessGroup;
+use crate::child::{self, ProcessGroup};
 use crate::command::EnvironmentMarker;
 
 /// The beginning of the names of runs' groups.

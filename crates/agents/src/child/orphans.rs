@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use tokio::task::spawn_blocking;
 
-use super::super::child;
+use crate::child;
 use crate::command::EnvironmentMarker;
 
 /// A process that bears the mark.

@@ -22,8 +22,7 @@ use std::time::Duration;
 
 use rustix::process::{WaitId, WaitIdOptions};
 
-use super::super::child;
-use super::orphans;
+use crate::child::{self, orphans};
 use crate::command::EnvironmentMarker;
 use crate::registry::EnteredChild;
 

@@ -223,8 +223,8 @@ pub(super) fn has_tag(text: &str) -> bool {
 
 #[cfg(test)]
 mod steering_tests {
-    use super::super::StreamParser;
-    use super::super::background::TurnRemainder;
+    use crate::stream::StreamParser;
+    use crate::stream::background::TurnRemainder;
     use raymond_model::id::MessageId;
     use raymond_model::usage::ProcessSpending;
 

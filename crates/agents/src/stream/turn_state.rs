@@ -353,8 +353,8 @@ impl StreamParser {
 
 #[cfg(test)]
 mod totals_tests {
-    use super::super::StreamParser;
     use super::*;
+    use crate::stream::StreamParser;
     use raymond_model::id::MessageId;
     use raymond_model::usage::UsageByModel;
 

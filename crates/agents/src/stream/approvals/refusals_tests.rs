@@ -1,7 +1,7 @@
 //! Refused tools, read from lines as they come and from recorded streams.
 
-use super::super::StreamParser;
 use super::*;
+use crate::stream::StreamParser;
 
 fn call(id: &str, command: &str) -> String {
     format!(

@@ -2,8 +2,8 @@
 
 use serde_json::json;
 
-use super::super::StreamParser;
 use super::*;
+use crate::stream::StreamParser;
 use raymond_model::approval::RuleScope;
 
 fn ask(call: &str) -> String {

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use super::super::StreamParser;
 use super::*;
+use crate::stream::StreamParser;
 use raymond_model::id::MessageId;
 use raymond_model::usage::ProcessSpending;
 

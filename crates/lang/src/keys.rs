@@ -44,11 +44,11 @@ macro_rules! read_from_text {
 }
 
 /// Returns the unknown keys of a YAML mapping that has its own keys besides the keys of turn options, each with its
-/// place. `elsewhere` is another place of the workflow, and the keys there.
+/// place. `place_of` returns the other place of the workflow that a key belongs in.
 pub(crate) fn unknown_keys(
     root: &YamlValue,
     own: &[KeySpec],
-    elsewhere: Option<(&str, &[KeySpec])>,
+    place_of: impl Fn(&str) -> Option<&'static str>,
 ) -> Vec<Error> {
     let own_names = || own.iter().map(|key| key.name);
     let options = || KEYS.into_iter().filter(|key| !own_names().any(|known| known == *key));
@@ -62,12 +62,11 @@ pub(crate) fn unknown_keys(
         let is_prompt =
             name == "prompt" && entry.value.text().is_some_and(|text| text.text.contains(' '));
         let below = below.filter(|_| !is_prompt);
-        let other = elsewhere.filter(|(_, keys)| keys.iter().any(|key| key.name == name));
-        let message = match (below, other) {
+        let message = match (below, place_of(name)) {
             (Some(below), _) => {
                 format!("`{name}` belongs below `{}:`; indent it there", below.name)
             }
-            (None, Some((place, _))) => format!("`{name}` belongs in {place}"),
+            (None, Some(place)) => format!("`{name}` belongs in {place}"),
             (None, None) => {
                 let known: Vec<&str> = known().collect();
                 format!("unknown key `{name}`; {}", for_unknown_key(name, &known))

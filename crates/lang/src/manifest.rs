@@ -18,10 +18,9 @@ use serde_json::Value;
 use super::source::WorkflowSource;
 use crate::keys::unknown_keys;
 use crate::prompt::forking;
-use crate::prompt::frontmatter::RawFrontmatter;
 use crate::schema::shape;
 use crate::source::SourcePlace;
-use crate::turn_options::{OptionPlaces, WrittenOptions};
+use crate::turn_options::{OptionPlaces, WrittenOptions, model};
 use crate::yaml::tree::YamlFileKind;
 use crate::yaml::{Error, PlacedValue, YamlContent, YamlEntry, YamlErrors};
 use crate::{plugins, yaml};
@@ -94,6 +93,22 @@ pub struct Manifest {
     /// True if workflows in the folders below may enter each other.
     pub is_root: bool,
 }
+
+/// The keys that only the frontmatter of a state has.
+pub(crate) const STATE_KEYS: [&str; 12] = [
+    "allowed_transitions",
+    "evaluator",
+    "force_implicit",
+    "forks",
+    "host",
+    "join",
+    "on_failure",
+    "on_timeout",
+    "rest",
+    "snapshots",
+    "timeout",
+    "worktree",
+];
 
 listed_keys! {
     /// The keys as they are written.
@@ -170,8 +185,9 @@ pub fn examine(text: &str) -> ExaminedManifest {
     let (Some(root), Some(raw)) = (root, raw) else {
         return ExaminedManifest { errors, ..ExaminedManifest::default() };
     };
-    let of_state = ("the frontmatter of a state", RawFrontmatter::KEYS);
-    errors.add(unknown_keys(&root, RawManifest::KEYS, Some(of_state)));
+    errors.add(unknown_keys(&root, RawManifest::KEYS, |name| {
+        STATE_KEYS.contains(&name).then_some("the frontmatter of a state")
+    }));
     if let Some(output) = raw.output {
         let message = "an `output` is the form of one state's answer, which decides what follows there; put it into the frontmatter of that state";
         errors.wrong(output.at, message);
@@ -255,14 +271,6 @@ pub const ON_LIMIT: [(&str, OnLimit); 3] =
 /// Reads the name of a file of the workflow.
 fn entry(name: &str) -> Result<String, String> {
     StateName::parse(name).map(|_| name.to_owned()).map_err(|error| error.to_string())
-}
-
-/// Reads the name of a model.
-///
-/// # Errors
-/// A text that says why it cannot be one.
-pub fn model(name: &str) -> Result<ModelName, String> {
-    ModelName::parse(name).map_err(|error| error.to_string())
 }
 
 /// Reads a label of hosts, or the name of one.

@@ -173,7 +173,7 @@ pub fn parse(text: &str) -> Result<UserConfig, Error> {
     let root = root.filter(|root| !root.is_null());
     let raw = root.as_ref().and_then(|root| yaml::examine_tree::<RawUserConfig>(root, &mut errors));
     if let Some(root) = &root {
-        errors.add(unknown_keys(root, RawUserConfig::KEYS, None));
+        errors.add(unknown_keys(root, RawUserConfig::KEYS, |_| None));
     }
     let engine = raw.and_then(|raw| raw.engine).map(|engine| engine.value);
     errors.or_else_first(UserConfig { engine })

@@ -24,7 +24,6 @@ use serde_json::{Value, json};
 use strum::VariantArray;
 
 use crate::hint::{closest, instead_of, is_slip};
-use crate::manifest;
 use crate::schema::shape;
 use crate::source::SourcePlace;
 pub use crate::turn_options::files::embed_files;
@@ -79,7 +78,7 @@ written_options! {
         json!({ "type": ["integer", "string"], "minimum": 0, "pattern": r"^\+?[0-9]+$" }),
     background "background": variant => shape::variants(BackgroundWork::VARIANTS),
     env "env": environment => environment_shape(),
-    fallback_model "fallback-model": list(manifest::model) => texts(),
+    fallback_model "fallback-model": list(model) => texts(),
     startup "startup": variant => shape::variants(StartupMode::VARIANTS),
     on_denied "on-denied": variant => shape::variants(OnDenied::VARIANTS),
     on_lost_session "on-lost-session": variant => shape::variants(OnLostSession::VARIANTS),
@@ -154,6 +153,14 @@ impl WrittenOptions {
         }
         written
     }
+}
+
+/// Reads the name of a model.
+///
+/// # Errors
+/// A text that says why it cannot be one.
+pub fn model(name: &str) -> Result<ModelName, String> {
+    ModelName::parse(name).map_err(|error| error.to_string())
 }
 
 // Hints about the names of models, which find a slip in an alias before a run costs money.

@@ -16,9 +16,9 @@ use crate::domain::time::millis;
 use crate::language::cases::{CasePermission, CaseSetting};
 use crate::language::diagnostic::{Diagnostic, Severity};
 use crate::language::graph::profile::GraphProfile;
-use crate::language::manifest::{budget, model};
+use crate::language::manifest::budget;
 use crate::language::scrub::compiled;
-use crate::language::turn_options::tool_rule;
+use crate::language::turn_options::{model, tool_rule};
 use crate::language::{graph, program, prompt};
 
 const CHECK_HELP: &str = "Examples:

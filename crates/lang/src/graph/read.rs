@@ -18,7 +18,7 @@ use crate::diagnostic::{Diagnostic, FileDiagnostics, quoted};
 use crate::graph::begun_states;
 use crate::manifest;
 use crate::source::{SourcePlace, WorkflowSource, checksum};
-use crate::turn_options::model_hint;
+use crate::turn_options::{self, model_hint};
 use crate::yaml::tree::YamlFileKind;
 use crate::yaml::{YamlContent, YamlEntry, YamlValue, tree};
 
@@ -216,7 +216,7 @@ impl GraphReader<'_> {
     #[expect(clippy::option_option, reason = "no model and a wrong one are different")]
     pub(super) fn model(&mut self, top: &MappingFields<'_>) -> Option<Option<ModelName>> {
         let Some(entry) = top.get("model") else { return Some(None) };
-        let model = manifest::model(&self.word(entry)?.text);
+        let model = turn_options::model(&self.word(entry)?.text);
         let model = model.map_err(|why| self.report.error(entry.value.at, "WF102", why)).ok()?;
         if let Some(hint) = model_hint(&model) {
             self.report.warning(entry.value.at, "WF104", hint);

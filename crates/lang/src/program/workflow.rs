@@ -6,11 +6,9 @@ use super::checked_program::{
 use super::reader::{FILE, FormFields, METADATA, PART, ProgramReader, ROLE_KEYWORDS};
 use crate::diagnostic::quoted;
 use crate::manifest::budget;
-use crate::manifest::model;
 use crate::program::parse::{Form, FormContent};
 use crate::source::SourcePlace;
-use crate::turn_options::WrittenOptions;
-use crate::turn_options::model_hint;
+use crate::turn_options::{WrittenOptions, model, model_hint};
 use raymond_model::id::Folder;
 use raymond_model::model::ModelName;
 

@@ -34,9 +34,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Value, json};
 
 use crate::hint::{instead_of, is_slip};
-use crate::manifest;
 use crate::schema::shape;
 use crate::source::SourcePlace;
+use crate::turn_options;
 use crate::yaml::{Error, PlacedValue, value};
 
 /// A second check of a requested transition.
@@ -132,7 +132,7 @@ impl RawEvaluator {
                 let file = value(Some(prompt), |name| {
                     StateName::parse(name).map_err(|error| error.to_string())
                 })?;
-                let model = value(self.model, manifest::model)?;
+                let model = value(self.model, turn_options::model)?;
                 let missing = || Error::new(place, "an evaluator needs a prompt");
                 Ok(Evaluator::Prompt { file: file.ok_or_else(missing)?, model })
             }

@@ -28,7 +28,7 @@ use crate::source::{SourcePlace, WorkflowSource};
 use crate::turn_options::{OptionPlaces, WrittenOptions};
 use crate::yaml::tree::YamlFileKind;
 use crate::yaml::{Error, PlacedValue, YamlErrors, YamlValue};
-use crate::{manifest, plugins, yaml};
+use crate::{manifest, plugins, turn_options, yaml};
 
 /// The content of a prompt's frontmatter.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -175,8 +175,10 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     let Some(mut raw) = yaml::examine_tree::<RawFrontmatter>(&root, errors) else {
         return examined;
     };
-    let elsewhere = ("raymond.yaml", manifest::RawManifest::KEYS);
-    errors.add(unknown_keys(&root, RawFrontmatter::KEYS, Some(elsewhere)));
+    errors.add(unknown_keys(&root, RawFrontmatter::KEYS, |name| {
+        let is_of_manifest = manifest::RawManifest::KEYS.iter().any(|key| key.name == name);
+        is_of_manifest.then_some("raymond.yaml")
+    }));
     let mut whens = Vec::new();
     if let Some(entries) = raw.allowed_transitions.take() {
         places.policy = Some(entries.at);
@@ -212,7 +214,7 @@ pub fn examine(yaml: &str) -> ExaminedFrontmatter {
     places.on_timeout = place(raw.on_timeout.as_ref());
     frontmatter.join = raw.take_join(errors);
     places.model = place(raw.model.as_ref());
-    frontmatter.model = errors.value(raw.model, manifest::model);
+    frontmatter.model = errors.value(raw.model, turn_options::model);
     let of_forks = [&raw.forks, &raw.max_fan_out, &raw.stagger];
     places.forks = of_forks.into_iter().find_map(|written| place(written.as_ref()));
     frontmatter.policy.many_forks = errors.value(raw.forks, forking::forks).unwrap_or_default();

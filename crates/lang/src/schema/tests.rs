@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::graph::keys::{self, NODE_TYPES};
 use crate::graph::vocabulary::TypeRole;
+use crate::manifest::STATE_KEYS;
 use crate::turn_options;
 use crate::yaml::tree::{self, YamlFileKind};
 
@@ -50,6 +51,15 @@ fn frontmatter_and_manifest_schemas_have_every_parsed_key() {
         assert!(!known.contains(&"output") || refused != "output");
         assert_eq!(schema["additionalProperties"], false);
     }
+}
+
+#[test]
+fn state_keys_are_those_that_a_manifest_lacks() {
+    let is_of_manifest = |name| RawManifest::KEYS.iter().any(|key| key.name == name);
+    let mut only: Vec<&str> = RawFrontmatter::KEYS.iter().map(|key| key.name).collect();
+    only.retain(|name| !is_of_manifest(*name));
+    only.sort_unstable();
+    assert_eq!(only, STATE_KEYS);
 }
 
 #[test]

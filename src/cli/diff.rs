@@ -260,7 +260,8 @@ impl ShownDiff<'_> {
     fn head(&self) -> Vec<StyledLine> {
         let RunPair { a, b } = self.found.runs.as_ref().map(run_words);
         let width = a.0.len().max(b.0.len());
-        let line = |sign: &str, tone, (id, status, records): &(String, &'static str, String)| {
+        let line = |sign: &str, tone, words: &(String, &'static str, String)| {
+            let (id, status, records) = words;
             StyledLine::of(tone, &format!("{sign} {id:width$}"))
                 .with(table::tone(status), &format!("  {status}"))
                 .with(TextTone::Plain, records)

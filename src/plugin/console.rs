@@ -102,7 +102,8 @@ impl ConsolePlugin {
             let views = self.count_agents();
             let (headline, fan_outs, rates) = (&self.headline, &self.fan_outs, &self.rates);
             let picture = RunPicture { headline, views: &views, fan_outs, rates, now: now() };
-            self.terminal.draw(picture.rows(Term::stderr().size()));
+            let (height, width) = Term::stderr().size();
+            self.terminal.draw(picture.rows(height, width));
             self.show_window_status();
         } else if self.registry.total() > FAMILY_FOLD_SIZE {
             self.count_agents();

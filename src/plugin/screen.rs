@@ -67,7 +67,7 @@ pub struct RunPicture<'run> {
 
 impl RunPicture<'_> {
     /// Returns the rows for a terminal of that many rows and columns.
-    pub fn rows(self, (height, width): (u16, u16)) -> Vec<StyledLine> {
+    pub fn rows(self, height: u16, width: u16) -> Vec<StyledLine> {
         let (height, width) = (usize::from(height), usize::from(width).saturating_sub(1));
         let mut rows = vec![fitted(self, width)];
         rows.extend(self.fan_out_rows((height / 3).clamp(1, MAX_FAN_OUT_ROWS), width));
@@ -117,7 +117,8 @@ impl RunPicture<'_> {
         let natural =
             std::array::from_fn(|column| widest(drawn.iter().map(|(_, cells)| &*cells[column])));
         let widths = widths(width.saturating_sub(INDENT), natural, LEAST, &[4]);
-        let mut rows: Vec<StyledLine> = drawn.iter().map(|row| agent_row(row, widths)).collect();
+        let mut rows: Vec<StyledLine> =
+            drawn.iter().map(|(tone, cells)| agent_row(*tone, cells, widths)).collect();
         if !rest.is_empty() {
             let mut counts = ActivityCounts::default();
             for view in rest {
@@ -254,10 +255,10 @@ fn agent_cells(
     (tone, [id, state, time, cost, view.item.clone().unwrap_or_default(), doing])
 }
 
-fn agent_row((tone, cells): &(TextTone, [String; 6]), widths: [usize; 6]) -> StyledLine {
+fn agent_row(tone: TextTone, cells: &[String; 6], widths: [usize; 6]) -> StyledLine {
     let [before @ .., doing] = cells.each_ref().map(String::as_str);
     let before = line(&before, &widths, &[2, 3]);
-    StyledLine::of(TextTone::Plain, &format!("  {before}")).with(*tone, &format!("  {doing}"))
+    StyledLine::of(TextTone::Plain, &format!("  {before}")).with(tone, &format!("  {doing}"))
 }
 
 /// Returns a duration as `0:05`, `12:34`, `1:02:03`.

@@ -322,8 +322,9 @@ mod tests {
 
     /// Returns the ways of a record in a program of the states a, b, c, d.
     fn taken(
-        (moves, falls): (&[StateWay], &[StateWay]),
-        (from, to): (&str, &str),
+        moves: &[StateWay],
+        falls: &[StateWay],
+        path: &str,
         entered: &[(&str, u64)],
     ) -> (Vec<StateWay>, Vec<StateWay>) {
         let states = ProgramStates {
@@ -333,6 +334,7 @@ mod tests {
         };
         let entered = entered.iter().map(|(name, count)| ((*name).to_owned(), *count)).collect();
         let program = "p.lisp".to_owned();
+        let (from, to) = path.split_once(' ').expect("two states");
         let record = ProgramMove { program, from: from.into(), to: to.into(), entered };
         let mut taken = TakenStateWays::default();
         states.take(&mut taken, &record);
@@ -343,29 +345,23 @@ mod tests {
     fn one_path_that_fits_is_certain() {
         let moves = &[(0, 1), (1, 2), (2, 0), (0, 2)][..];
         let path = vec![(0, 1), (1, 2)];
-        assert_eq!(taken((moves, &[]), ("a", "c"), &[("b", 1), ("c", 1)]), (path.clone(), path));
+        assert_eq!(taken(moves, &[], "a c", &[("b", 1), ("c", 1)]), (path.clone(), path));
         let circle = vec![(0, 2), (2, 0)];
-        assert_eq!(
-            taken((moves, &[]), ("a", "a"), &[("c", 1), ("a", 1)]),
-            (circle.clone(), circle)
-        );
-        assert_eq!(taken((moves, &[]), ("a", "a"), &[]), (vec![], vec![]), "it stays");
+        assert_eq!(taken(moves, &[], "a a", &[("c", 1), ("a", 1)]), (circle.clone(), circle));
+        assert_eq!(taken(moves, &[], "a a", &[]), (vec![], vec![]), "it stays");
         let fallen = vec![(0, 1), (1, 2)];
-        assert_eq!(
-            taken((&[(1, 2)], &[(0, 1)]), ("a", "c"), &[("c", 1)]),
-            (fallen.clone(), fallen)
-        );
+        assert_eq!(taken(&[(1, 2)], &[(0, 1)], "a c", &[("c", 1)]), (fallen.clone(), fallen));
     }
 
     #[test]
     fn ways_of_several_paths_that_fit_are_only_possible() {
         let moves = &[(0, 1), (1, 2), (0, 2), (2, 1), (1, 3), (2, 3)][..];
         let entered = [("b", 1), ("c", 1), ("d", 1)];
-        let (certain, possible) = taken((moves, &[]), ("a", "d"), &entered);
+        let (certain, possible) = taken(moves, &[], "a d", &entered);
         assert_eq!((certain.len(), possible.len()), (0, 6));
-        let direct = taken((&[(0, 2), (1, 2)], &[(0, 1)]), ("a", "c"), &[("c", 1)]);
+        let direct = taken(&[(0, 2), (1, 2)], &[(0, 1)], "a c", &[("c", 1)]);
         assert_eq!(direct, (vec![], vec![(0, 1), (0, 2), (1, 2)]), "or through b");
-        let other = taken((&[(1, 3)], &[]), ("a", "d"), &[("d", 1)]);
+        let other = taken(&[(1, 3)], &[], "a d", &[("d", 1)]);
         assert_eq!(other, (vec![], vec![(1, 3)]), "no path fits");
     }
 
@@ -373,7 +369,7 @@ mod tests {
     fn long_record_is_not_searched_for_ever() {
         let all: Vec<StateWay> = (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).collect();
         let entered = [("a", 30), ("b", 30), ("c", 30)];
-        let (certain, possible) = taken((&all, &[]), ("a", "a"), &entered);
+        let (certain, possible) = taken(&all, &[], "a a", &entered);
         assert_eq!((certain.len(), possible.len()), (0, 12));
     }
 }

@@ -356,11 +356,11 @@ pub(super) fn run_arguments(
     arguments.extend(words.map(OsString::from));
     arguments.extend([dir.work().into(), OsString::from("--dir"), dir.runs().into()]);
     arguments.extend(case.input.iter().map(|input| format!("--input={input}").into()));
-    let pair = |option: &str, (key, value): &(String, String)| -> OsString {
+    let pair = |option: &str, key: &str, value: &str| -> OsString {
         format!("--{option}={key}={value}").into()
     };
-    arguments.extend(case.variables.iter().map(|variable| pair("var", variable)));
-    arguments.extend(case.answers.iter().map(|answer| pair("answer", answer)));
+    arguments.extend(case.variables.iter().map(|(name, value)| pair("var", name, value)));
+    arguments.extend(case.answers.iter().map(|(node, text)| pair("answer", node, text)));
     if let Some(live) = live {
         arguments.extend(live.arguments(&case.settings));
         return arguments;

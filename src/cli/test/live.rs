@@ -362,7 +362,8 @@ impl<'reports> LiveSummary<'reports> {
 
     /// Returns all as JSON.
     pub(super) fn json(&self) -> Value {
-        let rows: Vec<Value> = self.groups.iter().filter_map(row_json).collect();
+        let rows: Vec<Value> =
+            self.groups.iter().filter_map(|(row, reports)| row_json(row, reports)).collect();
         json!({
             "live": rows,
             "passed": self.count(LiveEnd::Passed),
@@ -376,7 +377,7 @@ impl<'reports> LiveSummary<'reports> {
     }
 }
 
-fn row_json((row, reports): &(LiveRow, Vec<&LiveReport>)) -> Option<Value> {
+fn row_json(row: &LiveRow, reports: &[&LiveReport]) -> Option<Value> {
     let first = reports.first()?;
     let loaded = &first.report.loaded;
     let run = |report: &&LiveReport| {

@@ -45,7 +45,7 @@ fn drawn(
         rates: &rates,
         now: Timestamp(now),
     };
-    picture.rows(size).iter().map(StyledLine::text).collect()
+    picture.rows(size.0, size.1).iter().map(StyledLine::text).collect()
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn long_name_of_run_leaves_room_for_cost_and_time() {
     let now = Timestamp(437_000);
     let picture =
         RunPicture { headline: &headline, views: &views, fan_outs: &fan_outs, rates: &rates, now };
-    let head = |width| picture.rows((24, width))[0].text();
+    let head = |width| picture.rows(24, width)[0].text();
     assert_eq!(
         head(81),
         "review-fold… · 8 running, 436 finished, 1 failed · $143.86 of $200.00 · 7:17"
@@ -189,7 +189,7 @@ fn usage_limit_and_pause_are_in_the_headline() {
         let (fan_outs, rates) = (FanOuts::default(), FanOutRates::default());
         let now = Timestamp(0);
         let picture = RunPicture { headline, views: &[], fan_outs: &fan_outs, rates: &rates, now };
-        picture.rows((24, 100))[0].text()
+        picture.rows(24, 100)[0].text()
     };
     assert!(
         head(&limited)

@@ -344,14 +344,14 @@ pub fn apply_commands(run: &mut Run, dir: &RunDir, waiting: Vec<InboxCommand>) -
             }
             // They are about the run as a whole.
             RunCommand::Stop | RunCommand::Retry(_) => {}
-            command => items.push(order(run, dir, (entry.name, command))),
+            command => items.push(order(run, dir, entry.name, command)),
         }
     }
     items
 }
 
 /// Applies an order to an agent, as the raymond that resumes the run will.
-fn order(run: &mut Run, dir: &RunDir, (id, mut command): (String, RunCommand)) -> InboxItem {
+fn order(run: &mut Run, dir: &RunDir, id: String, mut command: RunCommand) -> InboxItem {
     let has_begun = |agent: &AgentId, run: &Run| {
         let turn = run.agents.get(agent).map(Agent::turn_id);
         turn.is_some_and(|turn| TurnFiles::of(&dir.steps(), &turn).are_there())

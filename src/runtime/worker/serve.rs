@@ -203,7 +203,7 @@ impl HostWorker {
             let agent = input.turn.agent.clone();
             match self.turn_kind(&run).await {
                 TurnKind::Free => {
-                    self.answer_free((key, run), &agent, work).await;
+                    self.answer_free(key, &run, &agent, work).await;
                     return self.idle.notify_one();
                 }
                 TurnKind::Stopped => return self.reply(key, HostAnswer::Interrupted).await,
@@ -237,8 +237,8 @@ impl HostWorker {
 
     /// Carries out a turn that costs nothing. It is noted as begun while it waits for a slot, unless there is only one:
     /// then each comes after the other. If it is ended before it has a slot, it says so.
-    async fn answer_free(&self, (key, run): (String, RunId), agent: &AgentId, work: HostWork) {
-        let mut place = self.waiting.enter(&run, agent);
+    async fn answer_free(&self, key: String, run: &RunId, agent: &AgentId, work: HostWork) {
+        let mut place = self.waiting.enter(run, agent);
         let may_begin = || self.batches.may_begin(key.clone());
         if self.has_several_slots && (self.is_leaving.get() || !may_begin().await) {
             return;
@@ -255,7 +255,7 @@ impl HostWorker {
         let Some(slot) = slot else { return self.reply(key, HostAnswer::Interrupted).await };
         let _busy = BusyCount::new(&self.counts.busy, &self.idle);
         if self.has_several_slots || may_begin().await {
-            let answer = self.performed(&run, work).await;
+            let answer = self.performed(run, work).await;
             drop(slot);
             self.reply(key, answer).await;
         }

@@ -507,7 +507,8 @@ fn ports(
 }
 
 /// Returns the route of a loop, at the right of its node.
-fn around((x, y): (f64, f64), (width, height): (f64, f64)) -> EdgeRoute {
+fn around(middle: (f64, f64), size: (f64, f64)) -> EdgeRoute {
+    let ((x, y), (width, height)) = (middle, size);
     let (right, rise) = (x + width / 2.0, height / 4.0);
     let out = right + LOOP - TO_LABEL;
     EdgeRoute {

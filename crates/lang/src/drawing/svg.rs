@@ -119,7 +119,8 @@ fn layout_edge(edge: &FlowEdge) -> LayoutEdge {
 }
 
 impl PlacedNode {
-    fn of(place: &FlowPlace, (width, height): (f64, f64), (x, y): (f64, f64)) -> Self {
+    fn of(place: &FlowPlace, size: (f64, f64), middle: (f64, f64)) -> Self {
+        let ((width, height), (x, y)) = (size, middle);
         let form = match place.kind {
             PlaceKind::Start => "start",
             PlaceKind::End | PlaceKind::Success | PlaceKind::Failure => "end",

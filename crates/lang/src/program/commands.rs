@@ -123,7 +123,7 @@ impl ProgramReader<'_> {
 
     fn instruction(&mut self, form: &Form, sort: &FormKind) -> Option<Instruction> {
         let (name, rest) = self.head(form, sort)?;
-        let fields = self.fields(form.at, (name, rest), sort.keywords_of(name));
+        let fields = self.fields(form.at, name, rest, sort.keywords_of(name));
         let kind = match name {
             "wait" | "await" => self.wait(&fields).map(InstructionKind::Wait),
             "action" => Some(self.action(&fields)),
@@ -213,7 +213,7 @@ impl ProgramReader<'_> {
         let mut last: Option<SourcePlace> = None;
         for form in &fields.values {
             let Some((name, rest)) = self.head(form, &ARM) else { continue };
-            let arm = self.fields(form.at, (name, rest), &[]);
+            let arm = self.fields(form.at, name, rest, &[]);
             if name == "on" {
                 self.not_last(last.take());
                 arms.extend(self.arm(&arm));

@@ -56,7 +56,7 @@ impl ProgramReader<'_> {
 
     fn judged(&mut self, form: &Form, stands: ConditionPosition) -> Option<ProgramCondition> {
         let (name, rest) = self.head(form, &CONDITION)?;
-        let fields = self.fields(form.at, (name, rest), CONDITION.keywords_of(name));
+        let fields = self.fields(form.at, name, rest, CONDITION.keywords_of(name));
         match name {
             "signal" => self.signal(&fields, stands),
             "transcript-response" => self.transcript_response(&fields),

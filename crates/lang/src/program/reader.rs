@@ -352,7 +352,8 @@ impl ProgramReader<'_> {
     pub(super) fn fields<'f>(
         &mut self,
         at: SourcePlace,
-        (name, rest): (&'f str, &'f [Form]),
+        name: &'f str,
+        rest: &'f [Form],
         known: &[&'static str],
     ) -> FormFields<'f> {
         let mut fields = FormFields {
@@ -370,7 +371,7 @@ impl ProgramReader<'_> {
                 FormContent::Keyword(key) => {
                     let value =
                         forms.next_if(|next| !matches!(next.content, FormContent::Keyword(_)));
-                    self.keyword(&mut fields, (key, form.at), value, known);
+                    self.keyword(&mut fields, key, form.at, value, known);
                 }
                 FormContent::Wrong => fields.broken = true,
                 _ => fields.values.push(form),
@@ -387,7 +388,8 @@ impl ProgramReader<'_> {
     fn keyword<'f>(
         &mut self,
         fields: &mut FormFields<'f>,
-        (key, at): (&'f str, SourcePlace),
+        key: &'f str,
+        at: SourcePlace,
         value: Option<&'f Form>,
         known: &[&'static str],
     ) {

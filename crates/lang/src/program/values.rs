@@ -77,7 +77,7 @@ impl ProgramReader<'_> {
 
     fn computed(&mut self, form: &Form) -> Option<TextExpression> {
         let (name, rest) = self.head(form, &VALUE)?;
-        let fields = self.fields(form.at, (name, rest), VALUE.keywords_of(name));
+        let fields = self.fields(form.at, name, rest, VALUE.keywords_of(name));
         match name {
             "signal" => {
                 let label = self.label(&fields);

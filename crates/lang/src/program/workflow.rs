@@ -77,13 +77,13 @@ impl ProgramReader<'_> {
                 (None, rest)
             }
         };
-        let fields = self.fields(at, ("workflow", rest), &[]);
+        let fields = self.fields(at, "workflow", rest, &[]);
         let (mut metadata, mut roles, mut states) = (Vec::new(), Vec::new(), Vec::new());
         for form in &fields.values {
             match self.head(form, &PART) {
                 Some(("state", rest)) => states.push((form.at, rest)),
-                Some((part @ "metadata", rest)) => self.once(&mut metadata, form.at, (part, rest)),
-                Some((part, rest)) => self.once(&mut roles, form.at, (part, rest)),
+                Some((part @ "metadata", rest)) => self.once(&mut metadata, form.at, part, rest),
+                Some((part, rest)) => self.once(&mut roles, form.at, part, rest),
                 None => {}
             }
         }
@@ -98,9 +98,10 @@ impl ProgramReader<'_> {
         &mut self,
         parts: &mut Vec<FormFields<'f>>,
         at: SourcePlace,
-        (name, rest): (&'static str, &'f [Form]),
+        name: &'static str,
+        rest: &'f [Form],
     ) {
-        let fields = self.fields(at, (name, rest), &[]);
+        let fields = self.fields(at, name, rest, &[]);
         parts.push(fields);
         if parts.len() > 1 {
             let why = format!("a workflow has one {}; put both into one", quoted(name));
@@ -131,7 +132,7 @@ impl ProgramReader<'_> {
                 let why = format!("`metadata` has no key {}{hint}", quoted(key));
                 self.report.error(at, "SX218", why);
                 if let Some(meant) = slip {
-                    let fields = self.fields(form.at, (meant, rest), &[]);
+                    let fields = self.fields(form.at, meant, rest, &[]);
                     self.entry_of_metadata(&mut metadata, &fields);
                 }
                 continue;
@@ -142,7 +143,7 @@ impl ProgramReader<'_> {
                 self.report.error(at, "SX204", why);
             }
             seen.push(key);
-            let fields = self.fields(form.at, (key, rest), &[]);
+            let fields = self.fields(form.at, key, rest, &[]);
             self.entry_of_metadata(&mut metadata, &fields);
         }
         metadata
@@ -217,10 +218,10 @@ impl ProgramReader<'_> {
                     quoted(name)
                 );
                 self.report.error(at, "SX302", why);
-                self.a_role(form.at, (name, rest));
+                self.a_role(form.at, name, rest);
             } else {
                 self.roles.insert(name.to_owned(), roles.len());
-                let role = self.a_role(form.at, (name, rest));
+                let role = self.a_role(form.at, name, rest);
                 self.same_place(&roles, &role, at);
                 roles.push(role);
             }
@@ -228,8 +229,8 @@ impl ProgramReader<'_> {
         roles
     }
 
-    fn a_role(&mut self, at: SourcePlace, (name, rest): (&str, &[Form])) -> ProgramRole {
-        let fields = self.fields(at, (name, rest), &ROLE_KEYWORDS);
+    fn a_role(&mut self, at: SourcePlace, name: &str, rest: &[Form]) -> ProgramRole {
+        let fields = self.fields(at, name, rest, &ROLE_KEYWORDS);
         self.exactly(&fields, []);
         if let Some(form) = fields.get("agent-kind")
             && let Some(kind) = self.text(form, "`claude-code`").filter(|kind| *kind != AGENT_KIND)
@@ -328,7 +329,7 @@ impl ProgramReader<'_> {
 
     fn a_state(&mut self, name: ProgramSymbol, at: SourcePlace, rest: &[Form]) -> ProgramState {
         self.requests.begin(&name);
-        let fields = self.fields(at, ("state", rest), &[]);
+        let fields = self.fields(at, "state", rest, &[]);
         let body = self.body(&fields.values);
         ProgramState { name, body, at }
     }

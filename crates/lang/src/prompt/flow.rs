@@ -86,7 +86,7 @@ impl WorkflowMap {
         builder.flow.join(START, self.entry.as_str(), "", EdgeKind::Goes);
         for (name, prompt) in self.texts() {
             for (index, way) in prompt.ways.iter().enumerate() {
-                builder.way(name, prompt, (index, way));
+                builder.way(name, prompt, index, way);
             }
             builder.mentions(name, prompt);
             if let Some(evaluator) = prompt.evaluator() {
@@ -132,12 +132,7 @@ struct FolderFlowBuilder<'a> {
 
 impl<'a> FolderFlowBuilder<'a> {
     /// Adds a way from a state, unless it is a result.
-    fn way(
-        &mut self,
-        name: &StateName,
-        prompt: &FolderPrompt,
-        (index, way): (usize, &TransitionEdge),
-    ) {
+    fn way(&mut self, name: &StateName, prompt: &FolderPrompt, index: usize, way: &TransitionEdge) {
         let (kind, along) = match &way.transition {
             Transition::Result { .. } => return,
             Transition::Goto { .. } if way.is_of_join() => (EdgeKind::Fails, None),

@@ -206,8 +206,8 @@ pub(crate) fn stream(bytes: &[u8]) {
     let whole = read(bytes.len());
     let parts = read(1 + bytes.len() % 61);
     let seen = |stream: &StreamParser| {
-        let told = (stream.events, stream.results, stream.garbage.clone(), stream.result.clone());
-        (told, stream.taken().clone(), stream.remainder(), stream.has_unknown_cost())
+        let counts = (stream.events, stream.results, stream.garbage.clone(), stream.result.clone());
+        (counts, stream.taken().clone(), stream.remainder(), stream.has_unknown_cost())
     };
     assert_eq!(seen(&whole), seen(&parts));
     let mut cut = whole;

@@ -104,20 +104,20 @@ pub(crate) fn of(target: &str) -> Vec<Vec<u8>> {
         let lines = lines.filter(|line| String::from_utf8_lossy(line).contains(part));
         lines.map(<[u8]>::to_vec).collect()
     };
-    let own = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
+    let bytes = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect();
     let mut seeds: Vec<Vec<u8>> = match target {
         "tag" | "template" | "frontmatter" => whole(&[".md"]),
-        "graph" => [whole(&["workflow.yaml"]), own(&GRAPHS)].concat(),
-        "program" => [whole(&[".lisp"]), own(&PROGRAMS)].concat(),
+        "graph" => [whole(&["workflow.yaml"]), bytes(&GRAPHS)].concat(),
+        "program" => [whole(&[".lisp"]), bytes(&PROGRAMS)].concat(),
         "replies" => whole(&["replies.yaml"]),
-        "expression" => own(&EXPRESSIONS),
+        "expression" => bytes(&EXPRESSIONS),
         "record" => {
             let stored = ["journal.jsonl", "every-event.jsonl"];
-            [stored.map(|file| lines(file, "\"seq\"")).concat(), own(&RECORDS)].concat()
+            [stored.map(|file| lines(file, "\"seq\"")).concat(), bytes(&RECORDS)].concat()
         }
-        "inbox" => own(&COMMANDS),
+        "inbox" => bytes(&COMMANDS),
         "stream" => lines(".jsonl", "\"type\""),
-        "git_config" => own(&GIT_CONFIGS),
+        "git_config" => bytes(&GIT_CONFIGS),
         _ => Vec::new(),
     };
     seeds.retain(|seed| seed.len() <= MAX_SEED_LENGTH);

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use raymond::engine::Engine;
 
 use crate::servers::BenchServer;
-use crate::support::{begun_run, key, lines, reply, request, served_host};
+use crate::support::{key, lines, reply, request, served_host, started_run};
 
 /// The text of a record of the usual size.
 const RECORD: usize = 600;
@@ -15,7 +15,7 @@ const RECORD: usize = 600;
 /// Returns the appends of one record a second.
 pub(crate) fn appends(server: &BenchServer, threads: usize, time: Duration) -> f64 {
     per_second(server, threads, time, |engine| {
-        let (lease, text) = (begun_run(engine), "x".repeat(RECORD));
+        let (lease, text) = (started_run(engine), "x".repeat(RECORD));
         let mut last = 1;
         move |engine| {
             last += 1;
@@ -27,7 +27,7 @@ pub(crate) fn appends(server: &BenchServer, threads: usize, time: Duration) -> f
 /// Returns the requests a second that are sent, received, begun, answered, read and forgotten, one after the other in each thread.
 pub(crate) fn round_trips(server: &BenchServer, threads: usize, time: Duration) -> f64 {
     per_second(server, threads, time, |engine| {
-        let (lease, claim) = (begun_run(engine), served_host(engine));
+        let (lease, claim) = (started_run(engine), served_host(engine));
         let mut number = 0_u64;
         move |engine| {
             number += 1;

@@ -118,13 +118,13 @@ fn signals(place: &BenchFolder, scale: &Scale, goals: &mut Goals) -> Fallible<Ta
         "One `raymond signal` in ms, median (least–greatest)",
         ["facts there are", "", "times", "signals"],
     );
-    let [one, all] = [
+    let [single, all] = [
         Summary::of(taken.iter().map(|(few, _)| few * 1e3)),
         Summary::of(taken.iter().map(|(_, many)| many * 1e3)),
     ];
     let times = Summary::of(taken.iter().map(|(few, many)| many / few));
     let count = taken.len().to_string();
-    table.row(["1".to_owned(), one.shown(), String::new(), count.clone()]);
+    table.row(["1".to_owned(), single.shown(), String::new(), count.clone()]);
     table.row([number.clone(), all.shown(), times.shown(), count]);
     let goal = format!("a signal beside {number} facts over one beside 1");
     goals.add(goal, times.median(), GoalBound::AtMost(1.2), "");

@@ -133,7 +133,7 @@ impl RunMoment {
     /// Returns the cost of a turn since an earlier moment.
     pub(crate) fn cost(&self, earlier: &Self) -> MeasuredTurnCost {
         let turns = real(self.turns - earlier.turns);
-        let cpu = self.cpu.zip(earlier.cpu).map(|(now, then)| now.since(then).own);
+        let cpu = self.cpu.zip(earlier.cpu).map(|(now, then)| now.since(then).own_time);
         MeasuredTurnCost {
             wall: self.at.duration_since(earlier.at).as_secs_f64() / turns * 1e3,
             cpu: cpu.map_or(f64::NAN, |cpu| cpu / turns * 1e3),

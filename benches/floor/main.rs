@@ -74,7 +74,7 @@ const FIGURES: [Figure; 15] = [
 ];
 
 fn main() -> ExitCode {
-    if let Some(played) = spawns::play_if_told().or_else(stream::play_if_told) {
+    if let Some(played) = spawns::play_if_asked().or_else(stream::play_if_asked) {
         return played;
     }
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -93,18 +93,18 @@ fn main() -> ExitCode {
 
 /// Takes the figures that are asked for, and prints each as soon as it is there.
 fn measure(arguments: &[String]) -> Fallible<()> {
-    let said = |flag: &str| arguments.iter().any(|argument| argument == flag);
+    let is_given = |flag: &str| arguments.iter().any(|argument| argument == flag);
     let mut names = arguments.iter().filter(|argument| !argument.starts_with('-'));
     if let Some(unknown) = names.find(|name| FIGURES.iter().all(|(known, _)| name != known)) {
         let known = FIGURES.map(|(name, _)| name).join(", ");
         return Err(format!("there is no figure {unknown}; there are {known}").into());
     }
-    let all = FIGURES.iter().all(|(name, _)| !said(name));
-    let scale = if said("--quick") { Scale::quick() } else { Scale::full() };
+    let all = FIGURES.iter().all(|(name, _)| !is_given(name));
+    let scale = if is_given("--quick") { Scale::quick() } else { Scale::full() };
     let place =
         BenchFolder::new(arguments.iter().find_map(|argument| argument.strip_prefix("--dir=")))?;
     let mut goals = Goals::default();
-    for (name, figure) in FIGURES.iter().filter(|(name, _)| all || said(name)) {
+    for (name, figure) in FIGURES.iter().filter(|(name, _)| all || is_given(name)) {
         let text = match figure(&place, &scale, &mut goals) {
             Ok(tables) => tables.iter().map(Table::to_string).collect(),
             Err(why) => format!("{name}: not measured: {why}\n\n"),

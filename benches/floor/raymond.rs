@@ -148,6 +148,6 @@ pub(crate) fn pid(child: &Child) -> Option<Pid> {
 
 /// Returns the last line that a raymond wrote to stderr.
 pub(crate) fn last_stderr_line(dir: &Path) -> String {
-    let said = std::fs::read_to_string(dir.join("stderr")).unwrap_or_default();
-    said.lines().last().unwrap_or("it said nothing").to_owned()
+    let stderr = std::fs::read_to_string(dir.join("stderr")).unwrap_or_default();
+    stderr.lines().last().unwrap_or("it said nothing").to_owned()
 }

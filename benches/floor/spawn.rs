@@ -37,7 +37,7 @@ pub(crate) fn floor(place: &BenchFolder, steps: usize, beside: usize) -> Fallibl
                         if step >= steps {
                             return Ok(());
                         }
-                        one(&folder, &work, step)?;
+                        run_step(&folder, &work, step)?;
                     }
                 })
             })
@@ -53,7 +53,7 @@ pub(crate) fn floor(place: &BenchFolder, steps: usize, beside: usize) -> Fallibl
     Ok(SpentTime { wall, cpu: after.zip(before).map(|(after, before)| after.since(before)) })
 }
 
-fn one(folder: &Path, work: &Path, step: usize) -> std::io::Result<()> {
+fn run_step(folder: &Path, work: &Path, step: usize) -> std::io::Result<()> {
     let mut child = bare(Command::new(FAKE))
         .args(["-p", "--output-format", "stream-json", "--verbose"])
         .args(["--input-format", "stream-json", "--replay-user-messages"])

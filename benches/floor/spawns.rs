@@ -54,18 +54,18 @@ pub(crate) fn figure(
 }
 
 fn rate(place: &BenchFolder, megabytes: usize, count: usize) -> Fallible<f64> {
-    let said = bare(Command::new(std::env::current_exe()?))
+    let output = bare(Command::new(std::env::current_exe()?))
         .env(SPAWNER_VARIABLE, format!("{megabytes} {count}"))
         .current_dir(place.work())
         .output()?;
-    let text = String::from_utf8_lossy(&said.stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
     text.trim().parse().map_err(|_| format!("the process that starts others: {text}").into())
 }
 
 /// Starts others, if this program is told to.
-pub(crate) fn play_if_told() -> Option<ExitCode> {
-    let told = std::env::var(SPAWNER_VARIABLE).ok()?;
-    let mut numbers = told.split(' ').map_while(|number| number.parse::<usize>().ok());
+pub(crate) fn play_if_asked() -> Option<ExitCode> {
+    let given = std::env::var(SPAWNER_VARIABLE).ok()?;
+    let mut numbers = given.split(' ').map_while(|number| number.parse::<usize>().ok());
     let (megabytes, count) = (numbers.next()?, numbers.next()?);
     let text =
         start_others(megabytes, count).map_or_else(|why| why.to_string(), |rate| format!("{rate}"));

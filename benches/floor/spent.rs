@@ -12,7 +12,7 @@ const TICKS_A_SECOND: f64 = 100.0;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct CpuSeconds {
     /// The time of the process itself, with all its threads.
-    pub(crate) own: f64,
+    pub(crate) own_time: f64,
     /// The time of the children it has waited for.
     pub(crate) children: f64,
 }
@@ -31,14 +31,17 @@ impl CpuSeconds {
         let seconds = |field: usize| -> Option<f64> {
             Some(after_name.get(field)?.parse::<f64>().ok()? / TICKS_A_SECOND)
         };
-        Some(Self { own: seconds(11)? + seconds(12)?, children: seconds(13)? + seconds(14)? })
+        Some(Self { own_time: seconds(11)? + seconds(12)?, children: seconds(13)? + seconds(14)? })
     }
 
     pub(crate) fn total(self) -> f64 {
-        self.own + self.children
+        self.own_time + self.children
     }
 
     pub(crate) fn since(self, earlier: Self) -> Self {
-        Self { own: self.own - earlier.own, children: self.children - earlier.children }
+        Self {
+            own_time: self.own_time - earlier.own_time,
+            children: self.children - earlier.children,
+        }
     }
 }

@@ -29,8 +29,8 @@ pub(crate) fn figure(
         let (goal, own_goal) = if *agents == 1 { (0.75, 0.20) } else { (0.90, 0.12) };
         let name = format!("durable steps/s over the floor's, {agents} at a time");
         goals.add(name, ratio.median(), GoalBound::AtLeast(goal), "");
-        let own = |spent: &SpentTime| spent.cpu.map_or(f64::NAN, |cpu| cpu.own);
-        let beyond = rounds.differences(own).scaled(1e3 / rounds.steps);
+        let processor_time = |spent: &SpentTime| spent.cpu.map_or(f64::NAN, |cpu| cpu.own_time);
+        let beyond = rounds.differences(processor_time).scaled(1e3 / rounds.steps);
         let name = "  own processor time a step beyond the floor's";
         goals.add(name, beyond.median(), GoalBound::AtMost(own_goal), " ms");
     }
@@ -86,7 +86,7 @@ fn processor(taken: &[(usize, ComparisonRounds)]) -> Table {
         let [floor, raymond, ratio] =
             rounds.summaries(|spent| spent.cpu.map_or(f64::NAN, |cpu| a_step(cpu.total())));
         let [floor_own, own, _] =
-            rounds.summaries(|spent| spent.cpu.map_or(f64::NAN, |cpu| a_step(cpu.own)));
+            rounds.summaries(|spent| spent.cpu.map_or(f64::NAN, |cpu| a_step(cpu.own_time)));
         table.row([named(*agents), floor.shown(), raymond.shown(), ratio.shown()]);
         let without = String::new();
         table.row(["  without the fake's own".to_owned(), floor_own.shown(), own.shown(), without]);

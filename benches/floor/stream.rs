@@ -92,7 +92,7 @@ fn memory(
 }
 
 /// Returns raymond's peak memory when the turn is over, and the time until then.
-fn peak(place: &BenchFolder, scale: &Scale, said: &Path) -> Fallible<(f64, Duration)> {
+fn peak(place: &BenchFolder, scale: &Scale, script: &Path) -> Fallible<(f64, Duration)> {
     let workflow = place.workflow()?;
     workflow.write("START.md", "Say all of it.")?;
     workflow.write(stream_lines::NEXT, UNANSWERED_PROMPT)?;
@@ -100,7 +100,7 @@ fn peak(place: &BenchFolder, scale: &Scale, said: &Path) -> Fallible<(f64, Durat
     let program = program.to_str().ok_or("the path of this program is not UTF-8")?;
     let options = ["--max-procs", "1", "--shutdown", "100ms", CLAUDE, program];
     let mut run = RaymondCommand::new(place, &workflow, &[], &options)?;
-    run.command.env(STREAM_VARIABLE, said);
+    run.command.env(STREAM_VARIABLE, script);
     let mut live = RunningRaymond::start(run)?;
     live.read_until("\"event\":\"step_finished\"", 1, scale.limit)?;
     let time = live.started.elapsed();
@@ -134,17 +134,17 @@ fn read(path: &Path) -> Fallible<u64> {
 }
 
 /// Plays Claude Code, if this program is told to.
-pub(crate) fn play_if_told() -> Option<ExitCode> {
+pub(crate) fn play_if_asked() -> Option<ExitCode> {
     let path = std::env::var_os(STREAM_VARIABLE)?;
     let speak = || -> std::io::Result<()> {
-        let mut told = std::io::stdin().lines();
+        let mut lines = std::io::stdin().lines();
         let is_prompt = |line: &String| line.contains("\"type\":\"user\"");
-        let prompt = told.by_ref().map_while(Result::ok).find(is_prompt).unwrap_or_default();
+        let prompt = lines.by_ref().map_while(Result::ok).find(is_prompt).unwrap_or_default();
         if prompt.contains(UNANSWERED_PROMPT) {
             std::thread::sleep(Duration::from_mins(1));
         }
         std::io::copy(&mut File::open(path)?, &mut std::io::stdout())?;
-        told.for_each(drop);
+        lines.for_each(drop);
         Ok(())
     };
     Some(speak().map_or(ExitCode::FAILURE, |()| ExitCode::SUCCESS))

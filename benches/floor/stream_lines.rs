@@ -28,10 +28,10 @@ pub(crate) fn result() -> Vec<u8> {
 fn talk(number: usize) -> Vec<u8> {
     let words = "I read the file and see that \"parse\" returns\nbefore the last token. ";
     let code = "fn next(&mut self) -> Option<Token> {\n\tself.tokens.pop() // \\u00e4\n}\n";
-    let said = json!({"type": "text", "text": words.repeat(1 + number % 7)});
+    let text = json!({"type": "text", "text": words.repeat(1 + number % 7)});
     let used = json!({"type": "tool_use", "id": "toolu_1", "name": "Read",
         "input": {"file_path": "/home/user/project/src/lexer.rs"}});
-    let mut lines = line(&assistant(&said));
+    let mut lines = line(&assistant(&text));
     lines.extend(line(&assistant(&used)));
     lines.extend(line(&tool_result(&code.repeat(5 + number))));
     lines

@@ -26,9 +26,9 @@ pub(crate) fn print(server: &PageServer, times: usize) {
         let (middle, last) = (sorted[sorted.len() / 2], sorted[sorted.len() - 1]);
         println!("  {name:<34} {middle:>6.0} ms {last:>6.0} ms");
     };
-    figure("first paint of the runs", |one| one.runs);
-    figure("first paint of the run", |one| one.run);
-    figure("its agents are there", |one| one.rows);
+    figure("first paint of the runs", |figures| figures.runs);
+    figure("first paint of the run", |figures| figures.run);
+    figure("its agents are there", |figures| figures.rows);
     println!();
 }
 

@@ -182,7 +182,7 @@ impl AgentActor {
             };
             tracing::warn!(agent = %self.id, "{place}: {{{{{name}}}}} has no value and stays as it is; {remedy}");
         }
-        if prepared.permit.begun || self.context.interceptors.is_empty() {
+        if prepared.permit.started || self.context.interceptors.is_empty() {
             self.start(prepared, ctx);
         } else {
             self.consult_before(prepared, ctx);
@@ -382,9 +382,9 @@ impl Handler<TurnEnded> for AgentActor {
             let then = |this: &mut Self, report, _: &mut Ctx<Self>| this.report(report);
             return self.with_snapshot(&rules, report, OnSnapshotStop::Report, ctx, then);
         }
-        let own_rules = rules.clone();
+        let kept_rules = rules.clone();
         let judge = move |this: &mut Self, report, ctx: &mut Ctx<Self>| {
-            this.judge(report, own_rules, spent, &reply, ctx);
+            this.judge(report, kept_rules, spent, &reply, ctx);
         };
         self.with_snapshot(&rules, report, OnSnapshotStop::Postpone, ctx, judge);
     }
@@ -558,7 +558,7 @@ impl AgentActor {
                 return self.report(report);
             }
         }
-        let (turn, cost, own_rules) = (report.turn.clone(), report.cost.clone(), rules.clone());
+        let (turn, cost, kept_rules) = (report.turn.clone(), report.cost.clone(), rules.clone());
         let planner = ForkPlanner {
             context: Rc::clone(&self.context),
             turn: turn.clone(),
@@ -587,9 +587,9 @@ impl AgentActor {
                 }
                 Err(ForkError::Wrong(why)) => {
                     let violation = ProtocolViolation::Fork { asked: taken.in_short(), why };
-                    let source = this.context.source_of(own_rules.folder.as_ref()).ok();
+                    let source = this.context.source_of(kept_rules.folder.as_ref()).ok();
                     let reminder =
-                        source.and_then(|source| own_rules.reply.reminder(&violation, &*source));
+                        source.and_then(|source| kept_rules.reply.reminder(&violation, &*source));
                     let violation = violation.to_string();
                     report.judgement = TurnJudgement::Violated { violation, reminder };
                 }
@@ -648,13 +648,13 @@ impl ForkPlanner {
         let mut directories = ForkDirectories::default();
         let mut agents = Vec::with_capacity(entries.len());
         for variables in entries {
-            let own = directories.of_child(forked, &variables).map_err(ForkError::Wrong)?;
-            if let Some((new, true)) = &own {
+            let assigned = directories.of_child(forked, &variables).map_err(ForkError::Wrong)?;
+            if let Some((new, true)) = &assigned {
                 let performer = Rc::clone(&self.context.performer);
                 found(performer.directory(self.rules.working_dir.below(Some(new))).await)?;
             }
             let session = SessionId::new(&Uuid::new_v4().to_string());
-            agents.push(ChildSpec { session, cwd: own.map(|(cwd, _)| cwd), variables });
+            agents.push(ChildSpec { session, cwd: assigned.map(|(cwd, _)| cwd), variables });
         }
         Ok(agents)
     }

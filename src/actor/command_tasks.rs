@@ -55,7 +55,7 @@ impl CommandTasks {
             let stop = watch::Sender::new(false);
             let work = begin(command, stop.subscribe());
             self.tasks.borrow_mut().insert(key.clone(), CommandTask { stop, outcome: None });
-            let own = Rc::clone(self);
+            let this = Rc::clone(self);
             spawn_local(async move {
                 FaultPoint::OperationBefore.reach();
                 // A panic in a command is the failure of this command alone.
@@ -63,7 +63,7 @@ impl CommandTasks {
                 FaultPoint::OperationAfter.reach();
                 let failed =
                     |why: tokio::task::JoinError| ActivityOutcome::Done(Err(why.to_string()));
-                own.end(&key, ended.unwrap_or_else(failed));
+                this.end(&key, ended.unwrap_or_else(failed));
             });
         }
     }
@@ -91,17 +91,17 @@ impl CommandTasks {
 
     fn outcome_so_far(&self, agent: &AgentId, commands: &[BodyCommand]) -> Option<ActivityOutcome> {
         let tasks = self.tasks.borrow();
-        let (mut results, mut is_one_running, mut stuck) = (Vec::new(), false, None);
+        let (mut results, mut is_running, mut stuck) = (Vec::new(), false, None);
         for BodyCommand { id, .. } in commands {
             let Some(task) = tasks.get(&(agent.clone(), *id)) else { continue };
             match &task.outcome {
-                None => is_one_running = true,
+                None => is_running = true,
                 Some(ActivityOutcome::Stuck(why)) => stuck = Some(why.clone()),
                 Some(outcome) => results.extend(result_of(outcome).map(|result| (*id, result))),
             }
         }
         // A stuck command pauses the run, too.
-        if is_one_running && (results.is_empty() || stuck.is_some() || self.is_closed.get()) {
+        if is_running && (results.is_empty() || stuck.is_some() || self.is_closed.get()) {
             return None;
         }
         Some(match stuck {
@@ -202,8 +202,8 @@ mod tests {
             tasks.keep(&main, &[command(1).id]);
             let lost = ActivityOutcome::Lost("nobody knows".to_owned());
             first.pop().expect("one").send(lost).expect("it still runs");
-            let one = tasks.outcome(&main, &both[..1]).await;
-            assert_eq!(results(&one), [(1, "run: nobody knows".to_owned())]);
+            let outcome = tasks.outcome(&main, &both[..1]).await;
+            assert_eq!(results(&outcome), [(1, "run: nobody knows".to_owned())]);
             tasks.keep(&main, &[]);
             assert!(!tasks.has(&main));
         };

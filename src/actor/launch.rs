@@ -26,9 +26,9 @@ pub async fn supervise(
 ) -> Result<Run, store::Error> {
     let (placement, mut hosts) = launch.hosts.take().map(|feed| (feed.mode, feed.seen)).unzip();
     let runner = Rc::clone(&launch.runner);
-    let begun = runner.begun_turns(launch.run.agents.values().map(Agent::turn_id).collect());
+    let started = runner.started_turns(launch.run.agents.values().map(Agent::turn_id).collect());
     // Also before the first turn: a run of this id may have been removed while its processes lived.
-    Rc::clone(&runner).sweep(begun.clone()).await;
+    Rc::clone(&runner).sweep(started.clone()).await;
     let (tell, mut journaled) = mpsc::unbounded_channel();
     launch.store.start_writer(move |outcome| {
         let _ = tell.send(outcome);
@@ -38,7 +38,7 @@ pub async fn supervise(
     let (released, let_go) = oneshot::channel();
     let ends = SupervisorEnds { done, released };
     let supervisor = Supervisor::create(move |ctx| {
-        Supervisor::new(launch, placement, begun, ends, handle(&ctx.address()))
+        Supervisor::new(launch, placement, started, ends, handle(&ctx.address()))
     });
     let error = match forwarded(&supervisor, over, &mut journaled, hosts.as_mut(), interrupts).await
     {

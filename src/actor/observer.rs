@@ -49,7 +49,7 @@ pub struct Observer {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ObserverKind {
     /// It comes with raymond: it gets every record, however long that takes.
-    Own,
+    BuiltIn,
     /// It is a plug-in: it misses records that it has no room for.
     PlugIn {
         /// True if the run pauses when it is gone.
@@ -275,7 +275,7 @@ pub struct PerformActivity {
     /// What to perform: for example an operation of a graph, or a command of a program.
     pub activity: Activity,
     /// True if it may have been begun before: by a runtime that died, or an actor that failed.
-    pub may_have_begun: bool,
+    pub may_have_started: bool,
 }
 
 /// To an agent: take the transition of a reply that needs no turn. Plug-ins are asked, and the children of a fork are
@@ -420,7 +420,7 @@ mod tests {
 
     /// Says that it has a record, deals with it when it is let, and says how many it had missed before it.
     struct Slow {
-        has_one: mpsc::Sender<()>,
+        received: mpsc::Sender<()>,
         let_on: mpsc::Receiver<()>,
         missed: mpsc::Sender<u64>,
     }
@@ -433,7 +433,7 @@ mod tests {
         type Result = ();
 
         fn handle(&mut self, published: Published, _: &mut Self::Context) {
-            self.has_one.send(()).expect("someone listens");
+            self.received.send(()).expect("someone listens");
             self.let_on.recv().expect("someone lets it");
             self.missed.send(published.missed).expect("someone listens");
         }
@@ -459,9 +459,9 @@ mod tests {
         system.block_on(async {
             let (let_on, waits) = mpsc::channel();
             let (tell, missed) = mpsc::channel();
-            let (has_one, is_busy) = mpsc::channel();
+            let (received, is_busy) = mpsc::channel();
             let arbiter = Arbiter::new();
-            let slow = Slow { has_one, let_on: waits, missed: tell };
+            let slow = Slow { received, let_on: waits, missed: tell };
             let address = Slow::start_in_arbiter(&arbiter.handle(), |ctx| {
                 ctx.set_mailbox_capacity(1);
                 slow
@@ -470,12 +470,12 @@ mod tests {
             let mut observer = Observer::new("slow", address.recipient(), kind);
             assert!(!observer.tell(&published(1)), "it has begun");
             is_busy.recv().expect("it is at its first record");
-            let mut told = 1;
+            let mut sent = 1;
             while observer.missed < 10 {
-                told += 1;
-                assert!(!observer.tell(&published(told)), "to be slow is not to be gone");
+                sent += 1;
+                assert!(!observer.tell(&published(sent)), "to be slow is not to be gone");
             }
-            let taken = told - 10;
+            let taken = sent - 10;
             for _ in 0..taken {
                 let_on.send(()).expect("it listens");
             }
@@ -483,7 +483,7 @@ mod tests {
                 assert_eq!(missed.recv(), Ok(0));
             }
             while observer.missed > 0 {
-                observer.tell(&published(told));
+                observer.tell(&published(sent));
             }
             let_on.send(()).expect("it listens");
             assert!(missed.recv().is_ok_and(|missed| missed >= 10));

@@ -76,7 +76,7 @@ impl AgentView {
 pub fn item_of(agent: &Agent) -> Option<String> {
     agent.id.parent()?;
     let variables = &agent.spec.variables;
-    let first = || agent.spec.own_variables().map(|(_, value)| value).next();
+    let first = || agent.spec.spawn_variables().map(|(_, value)| value).next();
     let item = variables.get("item").or_else(first)?;
     Some(flat(&item[..item.floor_char_boundary(MAX_ITEM_BYTES * 2)], MAX_ITEM_BYTES))
 }
@@ -87,7 +87,7 @@ impl AgentActivity {
         let due = || WaitReason::of_due_turn(agent, is_shared);
         match WaitReason::of_agent(agent) {
             Some(reason) => Self::Waiting(reason),
-            None => agent.own_work().map_or_else(|| Self::Waiting(due()), Self::Executing),
+            None => agent.current_execution().map_or_else(|| Self::Waiting(due()), Self::Executing),
         }
     }
 }

@@ -58,7 +58,7 @@ pub struct ReplayRunnerArgs {
 }
 
 /// A turn that has begun.
-struct BegunReplay {
+struct StartedReplay {
     stream: ScriptedStream,
     outcome: RecordedEnding,
     /// The failure or the reply without its texts.
@@ -92,7 +92,7 @@ impl ReplayRunner {
     }
 
     /// Begins a turn: begins its stream, and looks up its answer.
-    fn begin(&self, input: &TurnInput) -> Result<BegunReplay, TurnFailure> {
+    fn begin(&self, input: &TurnInput) -> Result<StartedReplay, TurnFailure> {
         let stream = ScriptedStream::begin(&self.site.steps, &input.turn, &input.prompt)?;
         let place = place(input.folder.as_ref(), &input.state);
         let asked = ReplayRequest {
@@ -124,7 +124,7 @@ impl ReplayRunner {
             reply.message = Some(replayed_message(&input.turn));
         }
         let (outcome, changes) = (recorded.outcome.clone(), recorded.files.clone());
-        Ok(BegunReplay { stream, outcome, reply, changes })
+        Ok(StartedReplay { stream, outcome, reply, changes })
     }
 
     fn no_turn(&self, place: &str, visit: u32) -> TurnFailure {
@@ -177,8 +177,12 @@ impl ReplayRunner {
     }
 
     /// Makes the recorded changes of files, and ends the turn as it ended.
-    async fn end(&self, input: EndedInput, begun: BegunReplay) -> Result<TurnReply, TurnFailure> {
-        let BegunReplay { stream, outcome, mut reply, changes } = begun;
+    async fn end(
+        &self,
+        input: EndedInput,
+        started: StartedReplay,
+    ) -> Result<TurnReply, TurnFailure> {
+        let StartedReplay { stream, outcome, mut reply, changes } = started;
         if !changes.is_empty() {
             let changes = changes.into_iter().map(|mut change| {
                 change.patch = change.patch.map(|text| self.marks.filled(text));
@@ -260,13 +264,13 @@ impl StepRunner for ReplayRunner {
         notices: TurnNoticeHandler,
     ) -> LocalFuture<TurnOutcome> {
         notices(TurnNotice::Active("a cassette answers it"));
-        let begun = self.begin(&input);
+        let started = self.begin(&input);
         let TurnInput { turn, working_dir, limits, .. } = input;
         let ended = EndedInput { turn, working_dir, timeout_ms: limits.timeout_ms };
         Box::pin(async move {
             let agent = ended.turn.agent.clone();
-            let outcome = match begun {
-                Ok(begun) => self.end(ended, begun).await,
+            let outcome = match started {
+                Ok(started) => self.end(ended, started).await,
                 Err(failure) => Err(failure),
             };
             self.stops.forget(&agent);
@@ -275,7 +279,7 @@ impl StepRunner for ReplayRunner {
     }
 
     /// Returns none: a turn that was interrupted is answered again, and has not begun until then.
-    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+    fn started_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         ScriptedStream::discard(&self.site.steps, &turns);
         Vec::new()
     }
@@ -365,13 +369,13 @@ impl StepRunner for ReplayUntilRunner {
         })
     }
 
-    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+    fn started_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         // The other runner must not mistake the stream of a replayed turn for its own.
         let is_written_here = |turn: &TurnId| ScriptedStream::is_of(&self.steps, turn);
         let (replayed, live): (Vec<TurnId>, Vec<TurnId>) =
             turns.into_iter().partition(is_written_here);
-        let begun = self.replay.begun_turns(replayed);
-        begun.into_iter().chain(self.live.begun_turns(live)).collect()
+        let started = self.replay.started_turns(replayed);
+        started.into_iter().chain(self.live.started_turns(live)).collect()
     }
 
     fn capacity(&self) -> usize {

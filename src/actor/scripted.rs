@@ -230,10 +230,10 @@ impl StepRunner for ScriptedRunner {
         notices: TurnNoticeHandler,
     ) -> LocalFuture<TurnOutcome> {
         notices(TurnNotice::Active("a script answers it"));
-        let begun = self.begin(&input);
+        let started = self.begin(&input);
         let asked = AskedTurn::of(input);
         Box::pin(async move {
-            let outcome = match begun {
+            let outcome = match started {
                 Ok(turn) => self.answer(&asked, turn).await,
                 Err(failure) => Err(failure),
             };
@@ -243,7 +243,7 @@ impl StepRunner for ScriptedRunner {
     }
 
     /// Returns none: a turn that was interrupted is answered again, and has not begun until then.
-    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+    fn started_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         ScriptedStream::discard(&self.steps, &turns);
         Vec::new()
     }

@@ -69,7 +69,7 @@ pub struct Supervisor {
     /// The agents whose worktrees are known to be there.
     made_trees: HashSet<(AgentId, Home)>,
     /// The agents whose operation may have been begun before.
-    may_have_begun: HashSet<AgentId>,
+    may_have_started: HashSet<AgentId>,
     queued_effects: QueuedEffects,
     timers: AgentTimers,
     /// The reasons to stay up while everything waits.
@@ -145,7 +145,7 @@ struct PendingRecord {
 /// The phase of a run on its way to hold still.
 enum ShutdownPhase {
     /// It continues.
-    NotBegun,
+    NotStarted,
     /// No turn may start; running ones come to their end.
     Holding {
         /// The pause to record then; absent if it is recorded already.
@@ -165,7 +165,7 @@ impl Supervisor {
     pub fn new(
         launch: RunLaunch,
         placement: Option<PlacementMode>,
-        begun: Vec<TurnId>,
+        started: Vec<TurnId>,
         ends: SupervisorEnds,
         supervisor: SupervisorHandle,
     ) -> Self {
@@ -190,13 +190,13 @@ impl Supervisor {
         let Settings { order, patience_ms, on_budget, .. } = *settings;
         let mut admission = AdmissionQueue::new(order, patience_ms);
         admission.turn_away_without_budget(on_budget == OnBudget::End);
-        for turn in begun {
+        for turn in started {
             if let Some(agent) = run.agents.get(&turn.agent) {
                 let host = agent.spec.working_dir.home.host.clone().filter(|_| placement.is_some());
                 admission.reserve(PermitRequest { host, ..PermitRequest::of(agent) });
             }
         }
-        let may_have_begun = match start {
+        let may_have_started = match start {
             SupervisorStart::Resume(..) => {
                 let advancing = run.agents.values().filter(|agent| agent.advances_itself());
                 advancing.map(|agent| agent.id.clone()).collect()
@@ -205,7 +205,7 @@ impl Supervisor {
         };
         Self {
             admission,
-            may_have_begun,
+            may_have_started,
             advancing: HashSet::new(),
             performing: HashMap::new(),
             made_trees: HashSet::new(),
@@ -222,7 +222,7 @@ impl Supervisor {
             agents: HashMap::new(),
             pending: VecDeque::new(),
             commands: HashSet::new(),
-            shutdown: ShutdownPhase::NotBegun,
+            shutdown: ShutdownPhase::NotStarted,
             observers,
             done: Some(ends.done),
             _released: ends.released,

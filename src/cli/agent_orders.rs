@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::agent_selector::check_agent_exists;
 use super::answer::from_stdin;
 use super::args::runs::{DirArgs, HoldArgs, TellArgs};
-use super::args::{OneRunArgs, StopArgs};
+use super::args::{SingleRunArgs, StopArgs};
 use super::exit::{CliExitCode, Error};
 use super::table::word;
 use super::{engine, output, settings};
@@ -97,7 +97,7 @@ pub fn release(args: &HoldArgs) -> Result<CliExitCode, Error> {
 ///
 /// # Errors
 /// As [`tell`].
-pub(super) fn stop_agent(args: &OneRunArgs, agent: &AgentId) -> Result<CliExitCode, Error> {
+pub(super) fn stop_agent(args: &SingleRunArgs, agent: &AgentId) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
     let run = settings::chosen(&args.named, &root)?;
     let command = RunCommand::StopAgent { agent: agent.clone() };
@@ -263,24 +263,24 @@ enum StopRequestState {
 /// [`Error`] if there is no such run.
 pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
     if let Some(agent) = args.agent.get() {
-        return stop_agent(&args.one, agent);
+        return stop_agent(&args.target, agent);
     }
-    let root = args.one.dir.root();
-    let id = &settings::chosen(&args.one.named, &root)?;
-    engine::must_be_named(&args.one.dir, &root, id)?;
+    let root = args.target.dir.root();
+    let id = &settings::chosen(&args.target.named, &root)?;
+    engine::must_be_named(&args.target.dir, &root, id)?;
     let dir = root.run(id);
     // The run may have a long story: the request does not wait until it is read.
     let mut state = StopRequestState::NotHeld;
     if is_held(&root, id)? {
         state = await_taken(&dir, ask(&dir, &directories::user_state()?.key()?)?.as_deref())?;
-        let mut hosts = WaitedHosts::of(&args.one.dir)?;
+        let mut hosts = WaitedHosts::of(&args.target.dir)?;
         while args.wait && lock::is_held(&dir.lock())?.is_some() {
             hosts.look(&dir)?;
             std::thread::sleep(POLL_INTERVAL);
         }
     }
     if EngineNote::of(dir.path())?.is_some_and(|note| note.is_abandoned)
-        && let Some(connected) = engine::connected(&args.one.dir)?
+        && let Some(connected) = engine::connected(&args.target.dir)?
     {
         engine::mirror(connected)?.leave_stopped(id)?;
         state = StopRequestState::LeftStopped;
@@ -290,7 +290,7 @@ pub fn stop(args: &StopArgs) -> Result<CliExitCode, Error> {
         std::thread::sleep(POLL_INTERVAL);
         after = load_view(&root, id)?;
     }
-    if args.one.json {
+    if args.target.json {
         return output::print_json(&StopDocument::of(state, &after));
     }
     let outcome = match (state, after.held) {
@@ -550,7 +550,7 @@ impl ReadFacts {
         let mut read = Self::default();
         for view in all(root).unwrap_or_default().into_iter().filter_map(|run| run.view.ok()) {
             if view.run.can_resume() {
-                read.of_runs.extend(&run_facts::sought(&view.run));
+                read.of_runs.extend(&run_facts::wanted(&view.run));
                 let programs = view.run.definitions.values();
                 read.labels.extend(programs.flat_map(|program| program.labels.clone()));
             }

@@ -18,7 +18,7 @@ use crate::domain::tool_call::{flat, one_line};
 use crate::domain::tree::{
     AgentNode, AgentTree, FAMILY_FOLD_SIZE, FoldSource, RowSubject, TreeMember, TreeRow,
 };
-use crate::plugin::sentence::{date, own_work, wait_sentence, waits_of_many};
+use crate::plugin::sentence::{current_execution, date, wait_sentence, waits_of_many};
 use crate::plugin::styled::TextTone;
 use crate::process::transcript::TurnFiles;
 use crate::store;
@@ -258,7 +258,7 @@ impl<'run> AgentStatuses<'run> {
     /// Returns the status of an agent. Looks for turn files only in a locked run.
     pub fn status(&self, agent: &Agent) -> AgentStatus {
         let run = &self.view.run;
-        match AgentStatus::of(run, agent, self.seen, self.has_begun(agent)) {
+        match AgentStatus::of(run, agent, self.seen, self.has_started(agent)) {
             status @ AgentStatus::Waiting(WaitReason::Permit) => {
                 self.shortage().refine(agent, status)
             }
@@ -266,11 +266,11 @@ impl<'run> AgentStatuses<'run> {
         }
     }
 
-    fn has_begun(&self, agent: &Agent) -> bool {
+    fn has_started(&self, agent: &Agent) -> bool {
         let turn = agent.turn_id();
         self.seen.held
             && match &self.note {
-                Some(note) => note.has_begun(&turn),
+                Some(note) => note.has_started(&turn),
                 None => TurnFiles::of(&self.steps, &turn).are_there(),
             }
     }
@@ -281,7 +281,7 @@ impl<'run> AgentStatuses<'run> {
             let is_limited = run.settings.budget_usd.is_some()
                 || !run.shares.is_empty()
                 || run.budget().calls.is_any();
-            let running = run.agents.values().filter(|agent| is_limited && self.has_begun(agent));
+            let running = run.agents.values().filter(|agent| is_limited && self.has_started(agent));
             BudgetShortage::of(run, running)
         })
     }
@@ -304,7 +304,7 @@ pub fn held_beside(agent: &Agent) -> &'static str {
 fn without_hold(agent: &Agent, status: &AgentStatus) -> String {
     let host = &agent.spec.working_dir.home.host;
     match status {
-        AgentStatus::Running => match (own_work(agent), host) {
+        AgentStatus::Running => match (current_execution(agent), host) {
             (Some(work), _) => work,
             (None, None) => "running".to_owned(),
             (None, Some(host)) => format!("running on {host}"),

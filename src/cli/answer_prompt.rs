@@ -69,7 +69,7 @@ pub(super) struct AnswerPrompt {
     line: LineEditor,
     keyboard: KeyboardReader,
     /// True once the run has started or resumed. No question is asked before: it may have an answer already.
-    begun: bool,
+    has_started: bool,
     /// True once nobody answers here any more.
     over: bool,
 }
@@ -98,14 +98,14 @@ impl AnswerPrompt {
             sent: false,
             line: LineEditor::default(),
             keyboard: person.keyboard.clone(),
-            begun: false,
+            has_started: false,
             over: false,
         }
     }
 
     /// Asks the first open question, unless one is asked already.
     fn ask(&mut self) {
-        if self.over || !self.begun || self.asked.is_some() {
+        if self.over || !self.has_started || self.asked.is_some() {
             return;
         }
         let Some(first) = self.open.first() else { return };
@@ -280,7 +280,7 @@ impl Handler<Published> for AnswerPrompt {
     type Result = ();
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
-        self.begun = true;
+        self.has_started = true;
         self.follow(&published.record);
     }
 }
@@ -429,7 +429,7 @@ const MAX_LINE_BYTES: usize = 64 * 1024;
 struct LineEditor {
     text: String,
     /// The first bytes of a character that is not complete yet.
-    begun: Vec<u8>,
+    partial: Vec<u8>,
     escape: EscapeState,
 }
 
@@ -438,7 +438,7 @@ struct LineEditor {
 enum EscapeState {
     #[default]
     No,
-    Begun,
+    Started,
     Sequence,
 }
 
@@ -472,13 +472,13 @@ impl LineEditor {
     /// Takes a byte.
     fn press(&mut self, byte: u8) -> Option<LineInput> {
         match (self.escape, byte) {
-            (EscapeState::Begun, b'[' | b'O') => self.escape = EscapeState::Sequence,
-            (EscapeState::Sequence, 0x40..=0x7e) | (EscapeState::Begun, _) => {
+            (EscapeState::Started, b'[' | b'O') => self.escape = EscapeState::Sequence,
+            (EscapeState::Sequence, 0x40..=0x7e) | (EscapeState::Started, _) => {
                 self.escape = EscapeState::No;
             }
-            (EscapeState::No, ESCAPE) => self.escape = EscapeState::Begun,
+            (EscapeState::No, ESCAPE) => self.escape = EscapeState::Started,
             (EscapeState::No, b'\r' | b'\n') => {
-                self.begun.clear();
+                self.partial.clear();
                 return Some(LineInput::Entered(mem::take(&mut self.text)));
             }
             (EscapeState::No, CTRL_D) if self.text.is_empty() => return Some(LineInput::End),
@@ -496,15 +496,15 @@ impl LineEditor {
     }
 
     fn extend(&mut self, byte: u8) {
-        self.begun.push(byte);
-        match str::from_utf8(&self.begun) {
+        self.partial.push(byte);
+        match str::from_utf8(&self.partial) {
             Ok(whole) if self.text.len() + whole.len() <= MAX_LINE_BYTES => {
                 self.text.push_str(whole);
             }
             Err(error) if error.error_len().is_none() => return,
             _ => {}
         }
-        self.begun.clear();
+        self.partial.clear();
     }
 }
 

@@ -19,7 +19,7 @@ use self::runs::{
     ATTACH_HELP, AnswerArgs, EDIT_HELP, HoldArgs, RULES_HELP, TellArgs, VisitArgs, variable,
 };
 pub use self::runs::{
-    AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, NewRunArgs, OneRunArgs, RecoverArgs, StopArgs,
+    AllRunsArgs, DirArgs, ListArgs, NamedRunArgs, NewRunArgs, RecoverArgs, SingleRunArgs, StopArgs,
 };
 use self::workflows::{
     COMPLETIONS_HELP, CheckArgs, GraphArgs, ImportArgs, NewArgs, PENDING_HELP, RecordArgs,
@@ -79,14 +79,14 @@ pub enum CliCommand {
     Answer(AnswerArgs),
     /// Show the tool rules that a run got from answers to tool calls
     #[command(after_help = RULES_HELP)]
-    Rules(OneRunArgs),
+    Rules(SingleRunArgs),
     /// Assert a fact that programs wait for, or retract it
     Signal(SignalArgs),
     /// Show the current facts, or the facts that a run has seen
     Facts(FactsArgs),
     /// Show the status of a run and its agents
     #[command(after_help = STATUS_HELP)]
-    Status(OneRunArgs),
+    Status(SingleRunArgs),
     /// Show all runs, the newest first
     List(ListArgs),
     /// Show everything that waits for a person, in all runs

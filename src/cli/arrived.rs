@@ -97,7 +97,7 @@ fn found(root: &RunsRoot, view: &RunView) -> Result<Arrivals, Error> {
     if !matches!(run.pause, Some(PauseReason::Asking { .. } | PauseReason::Waiting { .. })) {
         return Ok(found);
     }
-    let read_facts = run_facts::sought(run);
+    let read_facts = run_facts::wanted(run);
     let waits = run.external_waits();
     let awaited: Vec<AwaitedSignal> =
         waits.flat_map(|wait| AwaitedSignal::all_in(&wait.awaiting)).collect();

@@ -148,7 +148,7 @@ fn start_detached(
     words: &[OsString],
     variables: &[(&str, &str)],
 ) -> Result<DetachedRun, Error> {
-    let program = own_program()?;
+    let program = self_program()?;
     let failed = Error::io("start in the background with the output", path);
     let output =
         plain_file::open_with(path, OpenOptions::new().append(true).create(true).mode(0o600))
@@ -180,7 +180,7 @@ fn start_detached(
 
 /// Returns the program of this process. After an update its file may be gone, and a worker that runs for weeks still
 /// has to start supervisors of the worker's version.
-pub(super) fn own_program() -> Result<PathBuf, Error> {
+pub(super) fn self_program() -> Result<PathBuf, Error> {
     let program =
         std::env::current_exe().map_err(Error::io("find the program of", "this process"))?;
     let running = Path::new("/proc/self/exe");
@@ -384,32 +384,32 @@ async fn supervised(
     let registry = Arc::new(AgentRegistry::default());
     let mut plugins = PlugIns::default();
     if options.json {
-        plugins.add_own("lines", JsonLinesPlugin::new(stdout()));
+        plugins.add_builtin("lines", JsonLinesPlugin::new(stdout()));
     } else {
         let (terminal, verbosity) = (terminal.clone(), options.verbosity.verbosity());
         let console = ConsolePlugin::new(terminal, Arc::clone(&registry), &prepared.run, verbosity);
-        plugins.add_own("console", console);
+        plugins.add_builtin("console", console);
         if let Some(times) = times {
-            plugins.add_own("times", times);
+            plugins.add_builtin("times", times);
         }
     }
     if terminal.is_live() {
         let sink = DesktopSink::new(terminal.clone(), &prepared.run.workflow_id);
         let tracker = NotificationTracker::new(&prepared.run);
-        plugins.add_own("desktop", NotificationPlugin::new(tracker, sink));
+        plugins.add_builtin("desktop", NotificationPlugin::new(tracker, sink));
     }
     if let Some(person) = person {
         let (dir, key) = (prepared.store.dir().clone(), prepared.user_state.key()?);
         let prompt = AnswerPrompt::new(terminal.clone(), dir, key, person, &prepared.run);
-        plugins.add_own("asking", prompt);
+        plugins.add_builtin("asking", prompt);
     }
     let named = NamedVariables::of(&prepared.start.settings(&prepared.run).options);
     let hook = options.on_event.as_ref().map(|command| command.hook(&named)).transpose()?;
     if let Some(hook) = &hook {
-        plugins.add_own("on-event", on_event::notify(hook, root, &prepared.run));
+        plugins.add_builtin("on-event", on_event::notify(hook, root, &prepared.run));
     }
     if let Some(telemetry) = exporter(options.otlp.as_deref(), &prepared) {
-        plugins.add_own("telemetry", telemetry);
+        plugins.add_builtin("telemetry", telemetry);
     }
     let ended = runtime::supervised(prepared, root, plugins, registry, interrupts).await;
     if let Some(hook) = hook {

@@ -315,7 +315,7 @@ fn search(here: &Path, home: Option<&Path>) -> FoundRunsDir {
     for folder in here.ancestors().take_while(|folder| device(folder) == device(here)) {
         let path = folder.join(NAME);
         if path.is_dir() {
-            if is_own(&path) {
+            if is_owned(&path) {
                 found.path = Some(path);
                 return found;
             }
@@ -344,7 +344,7 @@ pub(super) fn elsewhere(searched: &RunsRoot, id: &RunId) -> Option<String> {
     let known = state.map(|state| user_state::directories(&state, id)).unwrap_or_default();
     let real = searched.path().canonicalize().ok();
     let has_run = |path: &PathBuf| {
-        is_own(path)
+        is_owned(path)
             && path.canonicalize().ok() != real
             && RunsRoot::new(path).run(id).path().is_dir()
     };
@@ -399,7 +399,7 @@ fn with_option(text: &str, id: &RunId, option: &str) -> String {
 }
 
 /// Returns whether a directory belongs to this user, and so does the link that leads to it, if it is one.
-fn is_own(path: &Path) -> bool {
+fn is_owned(path: &Path) -> bool {
     let user = rustix::process::geteuid().as_raw();
     let owners = [path.symlink_metadata(), path.metadata()];
     owners.iter().all(|metadata| metadata.as_ref().is_ok_and(|found| found.uid() == user))

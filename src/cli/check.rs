@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use console::style;
 use serde_json::json;
 
-use super::args::OneRunArgs;
+use super::args::SingleRunArgs;
 use super::args::workflows::{DrawingFormat, GraphArgs};
 use super::{settings, table};
 use crate::cli::args::workflows::CheckArgs;
@@ -338,7 +338,7 @@ pub(super) fn draw(subject: &InspectedWorkflow, title: &str) -> Result<Flow, Vec
 ///
 /// # Errors
 /// [`Error::Store`] if there is no such run.
-pub fn rules(args: &OneRunArgs) -> Result<CliExitCode, Error> {
+pub fn rules(args: &SingleRunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
     let id = settings::chosen(&args.named, &root)?;
     let run = load_view(&root, &id)?.run;

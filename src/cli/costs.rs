@@ -25,9 +25,9 @@ use crate::store::view::{RunView, story};
 /// # Errors
 /// [`Error`] if the run cannot be read.
 pub fn costs(args: &CostsArgs) -> Result<CliExitCode, Error> {
-    let root = args.one.dir.root();
-    let id = settings::chosen(&args.one.named, &root)?;
-    if args.one.json {
+    let root = args.target.dir.root();
+    let id = settings::chosen(&args.target.named, &root)?;
+    if args.target.json {
         return output::print_json(&document(&root, &id)?);
     }
     let mut ledger = Ledger::default();

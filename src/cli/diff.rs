@@ -14,7 +14,7 @@ use crate::domain::id::{AgentId, RunId};
 use crate::domain::money::Usd;
 use crate::domain::run_diff::{
     CostDifference, EndingDifference, FileDifference, InputDifference, MomentDifference, RunPair,
-    StateCostDifference, StepDifference, StepWay,
+    StateCostDifference, StepDifference, StepTrace,
 };
 use crate::domain::run_trace::{
     TraceAspect, TracedContent, TracedEnding, TracedFile, TracedMoment, TracedText,
@@ -216,7 +216,7 @@ fn file_lines(file: &FileDifference) -> Option<String> {
 const MAX_ENTRIES: usize = 12;
 
 /// The most bytes of a way that are shown.
-const MAX_WAY_BYTES: usize = 300;
+const MAX_TRANSITION_BYTES: usize = 300;
 
 /// The most bytes of each of two texts that are shown beside each other, and those before the place in which they
 /// differ.
@@ -389,8 +389,9 @@ fn different_part(lines: &mut Vec<StyledLine>, part: &DifferentPart) {
         }
         _ => {
             for (sign, text) in [("-", &part.texts.a), ("+", &part.texts.b)] {
-                let text =
-                    text.as_ref().map_or("(none)".to_owned(), |text| flat(text, MAX_WAY_BYTES));
+                let text = text
+                    .as_ref()
+                    .map_or("(none)".to_owned(), |text| flat(text, MAX_TRANSITION_BYTES));
                 lines.push(changed_line(&format!("{sign} {text}"), 6));
             }
         }
@@ -434,15 +435,16 @@ fn around_difference(texts: RunPair<Option<String>>) -> RunPair<Option<String>> 
 }
 
 fn step(step: &StepDifference) -> Vec<StyledLine> {
-    let way = |way: &Option<StepWay>| {
-        let way = way.as_ref();
-        way.map(|way| {
-            let outcomes: Vec<&str> = way.outcomes.iter().map(|text| text.text.as_str()).collect();
-            let all = format!("{} {}", way.state.text, outcomes.join(", then "));
-            format!("{}  (record {})", flat(&all, MAX_TEXT_BYTES), way.seq)
+    let trace = |trace: &Option<StepTrace>| {
+        let trace = trace.as_ref();
+        trace.map(|trace| {
+            let outcomes: Vec<&str> =
+                trace.outcomes.iter().map(|text| text.text.as_str()).collect();
+            let all = format!("{} {}", trace.state.text, outcomes.join(", then "));
+            format!("{}  (record {})", flat(&all, MAX_TEXT_BYTES), trace.seq)
         })
     };
-    sides(&format!("{}#{}", step.agent, step.step), step.ways.as_ref().map(way))
+    sides(&format!("{}#{}", step.agent, step.step), step.traces.as_ref().map(trace))
 }
 
 fn ending_text(ending: &TracedEnding) -> String {

@@ -268,7 +268,7 @@ fn of_store(error: &store::Error) -> CliExitCode {
         store::Error::Held { .. } | store::Error::TakenOver { .. } => CliExitCode::Held,
         store::Error::Shared { .. }
         | store::Error::SharedFacts { .. }
-        | store::Error::OwnFacts { .. } => CliExitCode::Usage,
+        | store::Error::ForeignFacts { .. } => CliExitCode::Usage,
         store::Error::Engine(_) | store::Error::Unreached(_) => CliExitCode::Unavailable,
         store::Error::Damaged { .. }
         | store::Error::Copied { .. }

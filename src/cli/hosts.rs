@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::cli::args::hosts::{HostsArgs, HostsCommand, OneHostArgs};
+use crate::cli::args::hosts::{HostsArgs, HostsCommand, SingleHostArgs};
 use crate::cli::candidates::DirArgs;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::table::{self, TableCell};
@@ -31,7 +31,7 @@ pub fn hosts(args: &HostsArgs) -> Result<CliExitCode, Error> {
         let hosts = connected.hosts()?;
         return list(&hosts, &AgentsAtHosts::of(&engine::mirror(connected)?)?, args.json);
     };
-    let OneHostArgs { host, dir } = command.host();
+    let SingleHostArgs { host, dir } = command.host();
     let connected = engine::required(if dir.engine.is_some() { dir } else { &args.dir })?;
     let registered = connected.hosts()?.into_iter().find(|registered| registered.host == *host);
     let is_alive = registered.as_ref().is_some_and(RegisteredHost::is_alive);

@@ -31,8 +31,8 @@ const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// # Errors
 /// [`Error`] if there is no such run, a record is damaged, or there has been no such agent.
 pub fn log(args: &LogArgs) -> Result<CliExitCode, Error> {
-    let root = args.one.dir.root();
-    let id = settings::chosen(&args.one.named, &root)?;
+    let root = args.target.dir.root();
+    let id = settings::chosen(&args.target.named, &root)?;
     let steps = root.run(&id).steps();
     if !follow(&root, &id, args.follow, |line| text(line, args, &steps))? {
         return Ok(CliExitCode::Success);
@@ -106,7 +106,7 @@ fn text(line: &str, args: &LogArgs, steps: &Path) -> Result<Option<String>, Reco
         return Ok(None);
     }
     let tool_calls = tool_calls(steps, &record.event);
-    if args.one.json {
+    if args.target.json {
         return Ok(Some(json_line(&RecordWithCalls { record: &record, tool_calls })));
     }
     let texts: Vec<String> =

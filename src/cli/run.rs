@@ -577,7 +577,7 @@ struct SettingRow {
 }
 
 /// The model if nobody names one.
-const OWN_MODEL: &str = "Claude Code's default";
+const DEFAULT_MODEL: &str = "Claude Code's default";
 
 /// Returns the model of the first turn, and its origin.
 fn model_of(plan: &StartPlan, given: Option<&RunOptions>) -> (String, String) {
@@ -590,7 +590,7 @@ fn model_of(plan: &StartPlan, given: Option<&RunOptions>) -> (String, String) {
             let is_given = given.is_some_and(|options| options.model.is_some());
             (model.to_string(), origin("--model", is_given, true))
         }
-        None => (OWN_MODEL.to_owned(), "default".to_owned()),
+        None => (DEFAULT_MODEL.to_owned(), "default".to_owned()),
     }
 }
 

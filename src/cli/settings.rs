@@ -27,7 +27,7 @@ use crate::language::turn_options::model_hint;
 use crate::plugin::sentence::first_and_more;
 use crate::runtime::check::has_gateway;
 use crate::runtime::sharing::{ClaimedRun, RunEngine, take_over};
-use crate::runtime::{RunRequest, Workflow, directories, directory, replace_own, settings_of};
+use crate::runtime::{RunRequest, Workflow, directories, directory, replace_options, settings_of};
 use crate::store::layout::RunsRoot;
 use crate::store::run_store::{LockedRun, RecoveredRun};
 use crate::store::user_state::UserState;
@@ -274,7 +274,7 @@ fn overlay(args: &RunOptions, settings: &mut Settings) {
         settings.plugins.clear();
     }
     if !args.plugins.plugin.is_empty() {
-        replace_own(&mut settings.plugins, &args.plugins.plugin);
+        replace_options(&mut settings.plugins, &args.plugins.plugin);
     }
     overlay_processes(&args.processes, settings);
     settings.supervision = settings.supervision.with(&overrides(&args.supervision));

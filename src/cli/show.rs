@@ -263,7 +263,7 @@ impl AgentDetails<'_> {
     }
 
     /// Returns whether the end of a turn is the agent's own, rather than that of another agent that ended it.
-    fn is_own(&self, turn: &HistoryTurn) -> bool {
+    fn is_of_turn(&self, turn: &HistoryTurn) -> bool {
         turn.end.as_ref().is_some_and(|end| end.event.agent() == Some(self.agent))
     }
 
@@ -280,7 +280,7 @@ impl AgentDetails<'_> {
         let sentence = sentence_without_refusals(record);
         let sentence = sentence.strip_prefix(&format!("{}  ", self.agent)).unwrap_or(&sentence);
         let _ = writeln!(out, "    {}  {sentence}", date(record.at));
-        let Some(charge) = cost_of(&record.event).filter(|_| self.is_own(turn)) else {
+        let Some(charge) = cost_of(&record.event).filter(|_| self.is_of_turn(turn)) else {
             return Ok(());
         };
         if !matches!(record.event, Event::StepFinished(_)) && charge.cost.amount > Usd::ZERO {

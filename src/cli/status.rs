@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::actor::context::now;
 use crate::cli::agent_table::{AgentStatuses, AgentTable};
-use crate::cli::args::OneRunArgs;
+use crate::cli::args::SingleRunArgs;
 use crate::cli::candidates::with_dir;
 use crate::cli::exit::{CliExitCode, Error};
 use crate::cli::summary::ClosingPlace;
@@ -33,7 +33,7 @@ use crate::store::view::{RunView, load_view};
 ///
 /// # Errors
 /// [`Error`] if the run cannot be read.
-pub fn status(args: &OneRunArgs) -> Result<CliExitCode, Error> {
+pub fn status(args: &SingleRunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
     let id = settings::chosen(&args.named, &root)?;
     let view = load_view(&root, &id)?;

@@ -18,7 +18,7 @@ use self::case_run::run_case;
 use self::discovery::LoadedCase;
 use self::report::WorkflowCoverage;
 use super::args::workflows::TestArgs;
-use super::background::own_program;
+use super::background::self_program;
 use super::exit::{CliExitCode, Error};
 use super::interrupts::signals;
 use super::output;
@@ -47,7 +47,7 @@ impl TestSession {
     fn begin(args: &TestArgs) -> Result<Rc<Self>, Error> {
         let jobs = args.jobs.map_or_else(host::cores, usize::from);
         Ok(Rc::new(Self {
-            program: own_program()?,
+            program: self_program()?,
             dir: CasesDir::create()?,
             permits: Semaphore::new(jobs),
             stop: watch::Sender::new(StopLevel::None),

@@ -19,12 +19,12 @@ const INDENTED: usize = 30;
 /// # Errors
 /// [`Error`] if the run cannot be read.
 pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
-    let root = args.one.dir.root();
-    let id = settings::chosen(&args.one.named, &root)?;
+    let root = args.target.dir.root();
+    let id = settings::chosen(&args.target.named, &root)?;
     let view = load_view(&root, &id)?;
     let statuses = AgentStatuses::of(&view, &root.run(&id))?;
     let table = AgentTable::of(AgentTree::of(&view.run), |agent| statuses.status(agent));
-    if args.one.json {
+    if args.target.json {
         return output::print_json(&document(&view, &table));
     }
     let rows = table.rows(args.all);
@@ -34,7 +34,7 @@ pub fn tree(args: &TreeArgs) -> Result<CliExitCode, Error> {
     lines.extend(table::plain(&AgentTable::hint(&rows, &view.run.workflow_id)));
     table::print(lines)?;
     output::print(&arrived::arrived(&root, &view)?)?;
-    hosts::tell_silent(&args.one.dir, &root.run(&id))?;
+    hosts::tell_silent(&args.target.dir, &root.run(&id))?;
     Ok(CliExitCode::Success)
 }
 

@@ -125,7 +125,7 @@ impl<'a> VisitedAgent<'a> {
     /// [`Error`] if it ends meanwhile, if it is at no prompt, or if its turn is not recorded because nobody executes
     /// its run.
     pub(super) fn at_rest(&self) -> Result<(Run, Agent), Error> {
-        let (steps, mut has_told) = (self.dir().steps(), false);
+        let (steps, mut is_reported) = (self.dir().steps(), false);
         loop {
             let RunView { run, held: is_live, .. } = load_view(&self.root, &self.run)?;
             let Some(agent) = run.agents.get(&self.agent).cloned() else {
@@ -140,8 +140,8 @@ impl<'a> VisitedAgent<'a> {
             if !is_live {
                 self.check_nothing_waits()?;
             }
-            let has_begun = TurnFiles::of(&steps, &agent.turn_id()).are_there();
-            if begins_nothing && !has_begun {
+            let has_started = TurnFiles::of(&steps, &agent.turn_id()).are_there();
+            if begins_nothing && !has_started {
                 self.check_no_other()?;
                 return Ok((run, agent));
             }
@@ -151,12 +151,12 @@ impl<'a> VisitedAgent<'a> {
                     "{run} is not live, and a turn of {agent} has begun; `raymond resume {run}` finishes it"
                 )));
             }
-            if begins_nothing && !has_told {
+            if begins_nothing && !is_reported {
                 let (run, agent) = (&self.run, &self.agent);
                 output::tell(&format!(
                     "{agent} is held; waiting for its running turn to finish (Ctrl-C leaves it held until `raymond release {run} {agent}`)"
                 ));
-                has_told = true;
+                is_reported = true;
             }
             std::thread::sleep(POLL_INTERVAL);
         }
@@ -297,7 +297,7 @@ fn attached(visited: &VisitedAgent<'_>) -> Result<Option<(AttachedSession, usize
     let program = std::mem::take(&mut opened.program);
     let name = program.program.clone();
     let status = program.run().map_err(Error::io("start", &name))?;
-    let conversation = opened.said().map_err(Error::io("read", opened.session_file()))?;
+    let conversation = opened.messages().map_err(Error::io("read", opened.session_file()))?;
     if conversation.count == 0 {
         if !status.success() {
             return Err(Error::Usage(format!("Claude Code ended with {status}; nothing was said")));

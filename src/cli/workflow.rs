@@ -11,7 +11,7 @@ use super::exit::{CliExitCode, Error};
 use super::{output, run};
 use crate::actor::context::now;
 use crate::cli::args::workflows::{DefineArgs, WorkflowCommand};
-use crate::cli::args::{AllRunsArgs, OneRunArgs};
+use crate::cli::args::{AllRunsArgs, SingleRunArgs};
 use crate::cli::candidates::with_dir;
 use crate::cli::list::all;
 use crate::cli::log::{follow, json_line};
@@ -239,7 +239,7 @@ impl ProgramRunRow {
 
 // `raymond workflow watch`: the records of programs as forms, with requests and answers.
 
-fn watch(args: &OneRunArgs) -> Result<CliExitCode, Error> {
+fn watch(args: &SingleRunArgs) -> Result<CliExitCode, Error> {
     let root = args.dir.root();
     let id = settings::chosen(&args.named, &root)?;
     let goes_on = follow(&root, &id, true, |line| {

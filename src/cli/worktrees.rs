@@ -28,8 +28,8 @@ use crate::world::worktrees::{RemovedWorktree, WorktreeInspection};
 /// # Errors
 /// [`Error`] if the run or its repository cannot be read.
 pub fn worktrees(args: &WorktreesArgs) -> Result<CliExitCode, Error> {
-    let root = args.one.dir.real_root()?;
-    let id = settings::chosen(&args.one.named, &root)?;
+    let root = args.target.dir.real_root()?;
+    let id = settings::chosen(&args.target.named, &root)?;
     let view = load_view(&root, &id)?;
     let runtime = git_runtime(&root, &id)?;
     let worktrees = RunWorktrees {
@@ -154,7 +154,7 @@ impl RunWorktrees<'_> {
         } else {
             CliExitCode::Io
         };
-        if self.args.one.json {
+        if self.args.target.json {
             let worktrees = trees.iter().map(|(record, seen)| self.document(record, seen));
             self.print_json(worktrees.collect::<Vec<_>>())?;
             return Ok(exit);
@@ -192,12 +192,12 @@ impl RunWorktrees<'_> {
                 Err(error) => Err(RemovalRefusal::Refused(error.to_string())),
             };
             let worktree = PrunedWorktree { record, outcome };
-            if !self.args.one.json {
+            if !self.args.target.json {
                 output::print(&format!("{}\n", printable_block(&self.sentence(&worktree))))?;
             }
             pruned.push(worktree);
         }
-        if self.args.one.json {
+        if self.args.target.json {
             self.print_json(
                 pruned.iter().map(|worktree| self.removal(worktree)).collect::<Vec<_>>(),
             )?;

@@ -42,7 +42,7 @@ pub struct ConsolePlugin {
     /// The number of agents at the last count.
     counted: usize,
     /// True once a record was published.
-    has_begun: bool,
+    has_started: bool,
     next_drawing: Instant,
     /// The status that the window shows.
     window: Option<WindowStatus>,
@@ -76,7 +76,7 @@ impl ConsolePlugin {
             fan_outs: FanOuts::default(),
             rates: FanOutRates::default(),
             counted: 0,
-            has_begun: false,
+            has_started: false,
             next_drawing: Instant::now(),
             window: None,
         }
@@ -95,7 +95,7 @@ impl ConsolePlugin {
     fn show(&mut self) {
         let begin = Instant::now();
         // Before the first record, the agents that live on in a resumed run are not counted yet.
-        if !self.has_begun || begin < self.next_drawing {
+        if !self.has_started || begin < self.next_drawing {
             return;
         }
         if self.terminal.is_live() {
@@ -167,7 +167,7 @@ impl ConsolePlugin {
 
     /// Updates the headline.
     fn follow(&mut self, published: &Published) {
-        self.has_begun = true;
+        self.has_started = true;
         self.headline.spent = published.total_cost;
         match &published.record.event {
             Event::LimitReached { until, .. } => self.headline.limited_until = Some(*until),

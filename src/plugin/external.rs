@@ -218,11 +218,11 @@ impl Handler<FinishPublishing> for ExternalPlugin {
 impl Handler<PluginLineReceived> for ExternalPlugin {
     type Result = bool;
 
-    fn handle(&mut self, heard: PluginLineReceived, ctx: &mut Self::Context) -> bool {
-        if heard.start != self.starts || !matches!(self.state, PluginStatus::Up(_)) {
+    fn handle(&mut self, received: PluginLineReceived, ctx: &mut Self::Context) -> bool {
+        if received.start != self.starts || !matches!(self.state, PluginStatus::Up(_)) {
             return false;
         }
-        match self.hear(heard.line) {
+        match self.hear(received.line) {
             Ok(()) => true,
             Err(flaw) => {
                 self.on_flaw(&flaw, ctx);
@@ -383,10 +383,11 @@ impl ExternalPlugin {
             start: self.starts,
         });
         send(&outbox, &hello);
-        let (start, own) = (self.starts, ctx.address());
+        let (start, address) = (self.starts, ctx.address());
         let reading_stdout = actix::spawn(async move {
-            let hear =
-                async |line| own.send(PluginLineReceived { start, line }).await.unwrap_or(false);
+            let hear = async |line| {
+                address.send(PluginLineReceived { start, line }).await.unwrap_or(false)
+            };
             listen(stdout, hear).await;
         });
         let name = self.plugin.name.clone();
@@ -403,7 +404,7 @@ impl ExternalPlugin {
             listen(stderr, pass_on).await;
         });
         let (closed, stdin_closed) = oneshot::channel();
-        let own = ctx.address();
+        let address = ctx.address();
         actix::spawn(async move {
             let end = accompany(life, stdin_closed).await;
             for mut reading in [reading_stdout, reading_stderr] {
@@ -411,7 +412,7 @@ impl ExternalPlugin {
                     reading.abort();
                 }
             }
-            let _ = own.send(PluginEnded(end)).await;
+            let _ = address.send(PluginEnded(end)).await;
         });
         RunningPlugin {
             outbox,

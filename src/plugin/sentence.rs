@@ -276,7 +276,7 @@ fn step(event: &StepFinished, folder: Option<&Folder>) -> String {
     let shown = |state: &StateName| state.shown_in(folder);
     let from = shown(&event.state);
     let tag = event.transition.tag();
-    let way = if event.implicit { format!("{tag}, implied") } else { tag.to_string() };
+    let taken = if event.implicit { format!("{tag}, implied") } else { tag.to_string() };
     let target = event.transition.destination().map(|target| target.shown_in(folder).to_string());
     let target = target.unwrap_or_default();
     let to = match &event.transition {
@@ -305,7 +305,7 @@ fn step(event: &StepFinished, folder: Option<&Folder>) -> String {
         format!("; {} did not check it, because no budget is left", shown(evaluator))
     });
     let cost = event.cost.amount;
-    format!("{agent}  {from} → {to} ({way})  {cost}{duration}{overruled}{unchecked}")
+    format!("{agent}  {from} → {to} ({taken})  {cost}{duration}{overruled}{unchecked}")
 }
 
 fn because(reason: &str) -> String {
@@ -475,8 +475,8 @@ fn fact_change(change: &FactChange) -> String {
 const MAX_REASON_BYTES: usize = 1000;
 
 /// Returns the work of an agent that advances by itself.
-pub fn own_work(agent: &Agent) -> Option<String> {
-    agent.own_work().map(execution_sentence)
+pub fn current_execution(agent: &Agent) -> Option<String> {
+    agent.current_execution().map(execution_sentence)
 }
 
 /// Returns the work of an agent in a state of this kind.
@@ -555,12 +555,12 @@ fn graph_advanced(event: &GraphAdvanced, folder: Option<&Folder>) -> String {
         event.visits.iter().map(|visit| format!("{} ({})", visit.node, visit.outcome)).collect();
     let skipped = nodes.len().saturating_sub(MAX_LISTED);
     let dots = if skipped > 0 { format!("{skipped} nodes … ") } else { String::new() };
-    let way = nodes[skipped..].join(" → ");
-    let arrow = if way.is_empty() { "" } else { " → " };
+    let route = nodes[skipped..].join(" → ");
+    let arrow = if route.is_empty() { "" } else { " → " };
     let next = next_place(&event.node, &event.next_action);
     let paid = event.task.as_ref().map_or(String::new(), |paid| format!("  {}", paid.cost.amount));
     let file = event.file.shown_in(folder);
-    format!("{agent}  {file}: {dots}{way}{arrow}{next}{paid}")
+    format!("{agent}  {file}: {dots}{route}{arrow}{next}{paid}")
 }
 
 /// Returns the sentence about agents that are given hosts: the hosts that were lost, and the number of agents that each

@@ -570,7 +570,7 @@ mod signals_tests {
 
     fn signals(variables: &[(&str, &str)]) -> TerminalSignals {
         TerminalSignals::of(|name| {
-            let found = variables.iter().find(|(own, _)| *own == name);
+            let found = variables.iter().find(|(key, _)| *key == name);
             found.map(|(_, value)| (*value).to_owned())
         })
     }

@@ -25,7 +25,7 @@ use crate::process::command::{
 };
 use crate::process::launch::CopyCheck;
 use crate::process::session_files::{
-    CONFIG_DIR, SaidInSession, config_dir, find_session, said, session_path,
+    CONFIG_DIR, SessionMessages, config_dir, find_session, messages, session_path,
 };
 use crate::process::working_dirs::REPOSITORY;
 use crate::proof::StepProofs;
@@ -235,8 +235,8 @@ impl SessionAttachment {
     ///
     /// # Errors
     /// The system's error for the files of the sessions.
-    pub fn said(&self) -> std::io::Result<SaidInSession> {
-        said(&self.session_file, &self.origin_file)
+    pub fn messages(&self) -> std::io::Result<SessionMessages> {
+        messages(&self.session_file, &self.origin_file)
     }
 
     /// Returns the file of the branch, for messages.

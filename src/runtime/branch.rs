@@ -201,11 +201,11 @@ pub(super) fn branch_workflow(
         Some(pins) => pinned_workflow(&dir, &pins)?.ok_or_else(gone)?,
         None => WorkflowCapture::of(&dir.workflow(), Path::new(""))?,
     };
-    let mut own = BranchWorkflow { capture, examined: None, differences: Vec::new() };
+    let mut branched = BranchWorkflow { capture, examined: None, differences: Vec::new() };
     if !request.edited.is_empty() {
-        own.take_edited(root, &found.cut, request, settings, graphs)?;
+        branched.take_edited(root, &found.cut, request, settings, graphs)?;
     }
-    Ok(own)
+    Ok(branched)
 }
 
 impl BranchWorkflow {

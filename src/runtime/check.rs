@@ -130,14 +130,14 @@ fn refuse_errors_from(
     let is_script_read = settings.answerer == AnswererKind::Scripted;
     let (mut errors, mut warnings): (Vec<_>, Vec<_>) =
         found_from(&scope, entry, settings, vocabulary).into_iter().partition(Diagnostic::is_error);
-    warnings.retain(|one| match settings.answerer {
-        _ if one.code == MANIFEST => true,
-        AnswererKind::Scripted => [UNKNOWN_STATE, SCRIPT].contains(&one.code),
-        AnswererKind::Claude => HINT_CODES.contains(&one.code) && !has_gateway(),
+    warnings.retain(|diagnostic| match settings.answerer {
+        _ if diagnostic.code == MANIFEST => true,
+        AnswererKind::Scripted => [UNKNOWN_STATE, SCRIPT].contains(&diagnostic.code),
+        AnswererKind::Claude => HINT_CODES.contains(&diagnostic.code) && !has_gateway(),
         AnswererKind::Replay => false,
     });
-    errors.retain(|one| one.code != SCRIPT || is_script_read);
-    let is_script_wrong = errors.iter().any(|one| one.code == SCRIPT);
+    errors.retain(|diagnostic| diagnostic.code != SCRIPT || is_script_read);
+    let is_script_wrong = errors.iter().any(|diagnostic| diagnostic.code == SCRIPT);
     let refusal = match refusal {
         RefusalScope::Workflow if is_script_wrong => RefusalScope::WithRequired(replies::FILE),
         RefusalScope::Continued if is_script_wrong => RefusalScope::ContinuedWith(replies::FILE),
@@ -161,7 +161,7 @@ pub(super) fn with_all_errors_of_entry(
     let Ok(scope) = with_workspace(scope, settings) else { return error };
     let path = scope.path(entry);
     let mut errors = errors_from(&scope, entry, settings, graphs.vocabulary());
-    errors.retain(|one| one.path == path);
+    errors.retain(|diagnostic| diagnostic.path == path);
     WorkflowErrors::new(&scope, entry, errors, RefusalScope::FirstState).map_or(error, Error::from)
 }
 

@@ -127,7 +127,11 @@ impl CheckedWorkflow {
         if terms.request.engine.is_some() && terms.settings.options.asks_for_approval() {
             return Err(Error::NoApprovals(ApprovalPolicy::NOT_AT_HOSTS));
         }
-        let defined = Dataspace::of(root).all_defined()?.defined.into_iter().map(|one| one.name);
+        let defined = Dataspace::of(root)
+            .all_defined()?
+            .defined
+            .into_iter()
+            .map(|definition| definition.name);
         let files = CapturedWorkflow::read(root, workflow.clone().with_defined_programs(defined))?;
         let mut trusting = terms.settings.clone();
         trusting.consent.trusts_workflow = true;
@@ -213,11 +217,12 @@ impl FirstStateKind {
         let Workflow { scope, entry, .. } = workflow;
         let ceiling = ceiling(settings);
         let manifest = StateName::parse(manifest::FILE)?;
-        let of_run = ceiling.widenings(&settings.options).into_iter().map(|one| FoundWidening {
-            file: manifest.clone(),
-            place: SourcePlace::START,
-            message: format!("`{}`: {}", one.key, one.message),
-        });
+        let of_run =
+            ceiling.widenings(&settings.options).into_iter().map(|widening| FoundWidening {
+                file: manifest.clone(),
+                place: SourcePlace::START,
+                message: format!("`{}`: {}", widening.key, widening.message),
+            });
         let of_states = match self {
             Self::Text => in_outline(&states.certain, scope, &ceiling),
             Self::Graph(graph) => in_graph(entry, graph, &ceiling),
@@ -291,7 +296,7 @@ impl FirstStateChecks<'_> {
         let mut warnings = self.states.problems(scope);
         warnings.extend(self.unasked());
         let is_missed = |name: &str| name == "input" && self.terms.request.input.is_none();
-        let missed = ask.unfilled.iter().find(|one| is_missed(&one.name));
+        let missed = ask.unfilled.iter().find(|placeholder| is_missed(&placeholder.name));
         warnings.extend(missed.map(|missed| {
             format!("{}: no --input was given, so {{{{input}}}} is empty", missed.place)
         }));
@@ -401,7 +406,7 @@ impl FirstStateChecks<'_> {
         if map.states.values().any(|state| !matches!(state, FolderState::Prompt(_))) {
             return Vec::new();
         }
-        let asks = map.ways().filter(|way| way.tag() == TagName::Ask);
+        let asks = map.transitions().filter(|transition| transition.tag() == TagName::Ask);
         let asked: BTreeSet<&str> =
             asks.flat_map(Transition::states).map(StateName::as_str).collect();
         let unknown = self.prepared_answers().filter(|(node, _)| !asked.contains(node));
@@ -475,7 +480,8 @@ impl FirstStateChecks<'_> {
             ];
         }
         let states = self.states.possible.prompt_options().unwrap_or_default().into_iter();
-        let states: Vec<TurnOptions> = states.map(|own| own.or(&settings.options)).collect();
+        let states: Vec<TurnOptions> =
+            states.map(|declared| declared.or(&settings.options)).collect();
         let idle =
             |rule: &String| Some(format!("--allow-tool '{rule}': {}", idle_rule(rule, &states)?));
         rules.iter().filter_map(idle).collect()

@@ -30,8 +30,8 @@ impl CommandNames {
     pub fn after(inbox: &Path, key: &ProofKey) -> Self {
         let waiting = inbox::list(inbox, Some(key)).unwrap_or_default();
         // What has no proof says nothing about the time.
-        let given = waiting.iter().filter(|one| one.command.is_some());
-        Self { last: given.filter_map(|one| given_at(&one.name)).max() }
+        let given = waiting.iter().filter(|entry| entry.command.is_some());
+        Self { last: given.filter_map(|entry| given_at(&entry.name)).max() }
     }
 
     /// Returns the next name.

@@ -65,8 +65,8 @@ pub fn create(
     let mut warnings = std::mem::take(&mut checked.warnings);
     warnings.extend(checked.files.capture.warning());
     warnings.extend(checked.check_worktrees(root, &id, &settings)?);
-    let begun = exchange::begin(root, &id, &mut settings, request.git_exchange.as_ref())?;
-    warnings.extend(begun.as_ref().and_then(PushedBase::warning));
+    let pushed = exchange::begin(root, &id, &mut settings, request.git_exchange.as_ref())?;
+    warnings.extend(pushed.as_ref().and_then(PushedBase::warning));
     let CapturedWorkflow { workflow, capture } = checked.files;
     let pins = capture.pins();
     let notes =
@@ -109,7 +109,7 @@ pub fn create(
         let _ = removal::remove(root, &run.workflow_id, None);
         let _ = user_state::remove(&starter.state, root, &run.workflow_id);
     })?;
-    exchange::keep(begun);
+    exchange::keep(pushed);
     if let Some(held) = &held {
         store.share(held.held().log());
     }

@@ -404,7 +404,7 @@ impl WorkflowErrors {
         if errors.is_empty() {
             return None;
         }
-        let excerpts = errors.iter().map(|one| excerpt_in(one, source)).collect();
+        let excerpts = errors.iter().map(|error| excerpt_in(error, source)).collect();
         Some(Self { entry: source.path(entry), errors, excerpts, scope })
     }
 

@@ -10,14 +10,14 @@ use crate::domain::id::RunId;
 use crate::domain::settings::Settings;
 use crate::process::working_dirs::ExchangeCopy;
 use crate::store::layout::RunsRoot;
-use crate::world::exchange::BegunExchange;
+use crate::world::exchange::StartedExchange;
 use crate::world::outcome::OperationError;
 use crate::world::perform::WorkspaceExecutor;
 
 /// The base of a new run, which is removed from the exchange again unless the run is made.
 pub(super) struct PushedBase {
     world: WorkspaceExecutor,
-    begun: BegunExchange,
+    started: StartedExchange,
     is_kept: bool,
 }
 
@@ -33,10 +33,10 @@ pub(super) fn begin(
 ) -> Result<Option<PushedBase>, Error> {
     let Some(name) = name else { return Ok(None) };
     let world = world_of(root, id, settings);
-    let begun = done(waited_for(world.begin_exchange(name)))
+    let started = done(waited_for(world.begin_exchange(name)))
         .map_err(|why| Error::NotExchanged { run: id.clone(), why })?;
-    settings.git_exchange = Some(begun.exchange.clone());
-    Ok(Some(PushedBase { world, begun, is_kept: false }))
+    settings.git_exchange = Some(started.exchange.clone());
+    Ok(Some(PushedBase { world, started, is_kept: false }))
 }
 
 /// Leaves the base in the exchange, because the run is made.
@@ -49,7 +49,7 @@ pub(super) fn keep(base: Option<PushedBase>) {
 impl PushedBase {
     /// Returns what people should know: files that hosts do not get as they are.
     pub(super) fn warning(&self) -> Option<String> {
-        let (files, at) = match self.begun.uncommitted {
+        let (files, at) = match self.started.uncommitted {
             0 => return None,
             1 => ("1 file is".to_owned(), self.world.root().display()),
             number => (format!("{number} files are"), self.world.root().display()),
@@ -60,8 +60,8 @@ impl PushedBase {
 
 impl Drop for PushedBase {
     fn drop(&mut self) {
-        let exchange = &self.begun.exchange;
-        if self.is_kept || !self.begun.is_new {
+        let exchange = &self.started.exchange;
+        if self.is_kept || !self.started.is_new {
             return;
         }
         if let Err(why) = done(waited_for(self.world.withdraw_exchange(exchange))) {

@@ -32,7 +32,9 @@ use crate::domain::settings::Settings;
 use crate::domain::turn::TurnId;
 use crate::domain::worktree_snapshot::{SnapshotCommit, WorkingDir};
 use crate::engine::Engine;
-use crate::language::graph::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeNameTaken, TypeRole};
+use crate::language::graph::vocabulary::{
+    CustomTypeSpec, GraphVocabulary, TypeNameTaken, TypeRole,
+};
 use crate::language::resume::workflow_cache::WorkflowCache;
 use crate::process::command::EnvironmentMarker;
 use crate::process::plugin_process::{NamedVariables, passed_on};
@@ -43,17 +45,17 @@ use crate::store;
 use crate::store::dataspace::{Dataspace, DataspaceStep, DataspaceWatcher};
 use crate::store::layout::RunsRoot;
 use crate::store::workflow::WorkflowDir;
+use crate::world::custom_types::{CustomType, CustomTypeRegistry};
 use crate::world::files::Workspace;
 use crate::world::gate::NameLookup;
 use crate::world::outcome::{OperationError, outcome_of};
-use crate::world::own_types::{OwnType, OwnTypeRegistry};
 use crate::world::perform::WorkspaceExecutor;
 
 /// The environment of a run's graphs.
 #[derive(Debug, Default)]
 pub struct GraphSetup {
     vocabulary: GraphVocabulary,
-    own: OwnTypeRegistry,
+    custom_types: CustomTypeRegistry,
     /// The error of the first type that could not be added.
     refused: Option<TypeNameTaken>,
     /// True if a graph that was edited since an agent entered it is taken as it is now.
@@ -74,17 +76,22 @@ impl GraphSetup {
     pub fn add(
         &mut self,
         name: &str,
-        own: OwnTypeSpec,
-        performs: impl OwnType + 'static,
+        spec: CustomTypeSpec,
+        performs: impl CustomType + 'static,
     ) -> Result<(), TypeNameTaken> {
-        self.vocabulary.add(name, own)?;
-        self.own.add(name, performs);
+        self.vocabulary.add(name, spec)?;
+        self.custom_types.add(name, performs);
         Ok(())
     }
 
     /// Adds a type, or remembers why it cannot be.
-    pub(super) fn offer(&mut self, name: &str, own: OwnTypeSpec, performs: impl OwnType + 'static) {
-        let added = self.add(name, own, performs);
+    pub(super) fn offer(
+        &mut self,
+        name: &str,
+        spec: CustomTypeSpec,
+        performs: impl CustomType + 'static,
+    ) {
+        let added = self.add(name, spec, performs);
         self.refused = self.refused.take().or(added.err());
     }
 
@@ -107,7 +114,7 @@ impl GraphSetup {
         let RunWorld { working_dirs, steps, proofs, marker, space, settings, scope, starter } =
             parts;
         let run = marker.run.clone();
-        let world = world(working_dirs, steps, proofs, marker, self.own.clone(), settings);
+        let world = world(working_dirs, steps, proofs, marker, self.custom_types.clone(), settings);
         let trusted = settings.consent.trusts_workflow.then(|| scope.clone());
         Rc::new(LocalActivityExecutor::new(run, world, space, trusted, starter))
     }
@@ -132,7 +139,7 @@ fn world(
     steps: PathBuf,
     proofs: StepProofs,
     marker: EnvironmentMarker,
-    own: OwnTypeRegistry,
+    custom_types: CustomTypeRegistry,
     settings: &Settings,
 ) -> WorkspaceExecutor {
     let environment = passed_on(std::env::vars_os(), &NamedVariables::of(&settings.options));
@@ -147,7 +154,7 @@ fn world(
         allowed_addresses,
         lookup,
         is_trusted: settings.consent.trusts_workflow,
-        own,
+        custom_types,
     })
 }
 
@@ -204,7 +211,7 @@ fn world_in(
 ) -> WorkspaceExecutor {
     let marker = EnvironmentMarker { run: id.clone(), dir: root.path().to_owned() };
     let (steps, proofs) = (root.run(id).steps(), StepProofs::default());
-    world(working_dirs, steps, proofs, marker, OwnTypeRegistry::default(), settings)
+    world(working_dirs, steps, proofs, marker, CustomTypeRegistry::default(), settings)
 }
 
 /// Returns the built-in variables of graphs.
@@ -223,18 +230,23 @@ pub(super) fn builtins(settings: &Settings, scope: &WorkflowDir) -> Map<String, 
 }
 
 /// Returns a type of preconditions, which change nothing.
-pub fn precondition(required: &[&str], optional: &[&str]) -> OwnTypeSpec {
-    own(TypeRole::Precondition, required, optional, RecoveryClass::Read)
+pub fn precondition(required: &[&str], optional: &[&str]) -> CustomTypeSpec {
+    spec_of(TypeRole::Precondition, required, optional, RecoveryClass::Read)
 }
 
 /// Returns a type of consequences; `class` decides the recovery from a crash in the middle of one.
-pub fn consequence(required: &[&str], optional: &[&str], class: RecoveryClass) -> OwnTypeSpec {
-    own(TypeRole::Consequence, required, optional, class)
+pub fn consequence(required: &[&str], optional: &[&str], class: RecoveryClass) -> CustomTypeSpec {
+    spec_of(TypeRole::Consequence, required, optional, class)
 }
 
-fn own(role: TypeRole, required: &[&str], optional: &[&str], class: RecoveryClass) -> OwnTypeSpec {
+fn spec_of(
+    role: TypeRole,
+    required: &[&str],
+    optional: &[&str],
+    class: RecoveryClass,
+) -> CustomTypeSpec {
     let owned = |names: &[&str]| names.iter().map(|&name| name.to_owned()).collect();
-    OwnTypeSpec { role, required: owned(required), optional: owned(optional), class }
+    CustomTypeSpec { role, required: owned(required), optional: owned(optional), class }
 }
 
 // The executor of the activities of graphs and programs: the world of a run, and the dataspace of its directory.
@@ -366,9 +378,10 @@ impl LocalActivityExecutor {
         self.commands.begin(&turn.agent, commands, |BodyCommand { id, command }, stop| {
             // Another activity may have come between the record of the command and its beginning.
             let again = again || id.step.saturating_add(1) != turn.step;
-            let (own, world, step) = (Rc::clone(&self), world.until(stop), id.turn(&turn.agent));
+            let (executor, world, step) =
+                (Rc::clone(&self), world.until(stop), id.turn(&turn.agent));
             let activity = Activity::Command(command.clone());
-            async move { own.perform_in(world, &step, activity, again).await }
+            async move { executor.perform_in(world, &step, activity, again).await }
         });
         self.commands.outcome(&turn.agent, commands).await
     }

@@ -38,7 +38,7 @@ pub use create::{PreparedRun, RunOutcome, create};
 pub use directories::directory;
 pub use error::Error;
 pub use graphs::RunLauncher;
-pub use plugins::{PlugIns, PluginOptions, replace_own};
+pub use plugins::{PlugIns, PluginOptions, replace_options};
 pub use request::RunRequest;
 pub use resume::{check_retry, resume};
 pub use supervise::{InterruptReceiver, supervised};

@@ -44,7 +44,7 @@ const STOP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The plug-ins of a run.
 pub struct PlugIns {
-    own: Arbiter,
+    builtin_arbiter: Arbiter,
     others: Vec<Arbiter>,
     ends: Vec<oneshot::Receiver<()>>,
     observers: Vec<Observer>,
@@ -71,7 +71,7 @@ impl Default for PluginOptions {
 impl Default for PlugIns {
     fn default() -> Self {
         Self {
-            own: Arbiter::new(),
+            builtin_arbiter: Arbiter::new(),
             others: Vec::new(),
             ends: Vec::new(),
             observers: Vec::new(),
@@ -83,12 +83,16 @@ impl Default for PlugIns {
 
 impl PlugIns {
     /// Adds one of raymond's own plug-ins. It receives everything, and the run waits for it at the end.
-    pub fn add_own<A>(&mut self, name: &str, actor: A)
+    pub fn add_builtin<A>(&mut self, name: &str, actor: A)
     where
         A: Actor<Context = Context<A>> + Handler<Published> + Handler<FinishPublishing> + Send,
     {
-        let address: Addr<A> = A::start_in_arbiter(&self.own.handle(), |_| actor);
-        self.observers.push(Observer::new(name, address.clone().recipient(), ObserverKind::Own));
+        let address: Addr<A> = A::start_in_arbiter(&self.builtin_arbiter.handle(), |_| actor);
+        self.observers.push(Observer::new(
+            name,
+            address.clone().recipient(),
+            ObserverKind::BuiltIn,
+        ));
         self.finish.push((address.recipient(), None));
     }
 
@@ -191,7 +195,7 @@ impl PlugIns {
 impl Drop for PlugIns {
     /// Stops the threads of a run that is over, or that could not begin.
     fn drop(&mut self) {
-        self.own.stop();
+        self.builtin_arbiter.stop();
         for arbiter in &self.others {
             arbiter.stop();
         }
@@ -213,7 +217,7 @@ pub(super) fn asked_for(plugins: &[PlugIn], scope: &Path) -> Vec<PlugIn> {
 
 /// Replaces the plug-ins that the user asked for before by those given now. Their programs are searched in the
 /// working directory of this process.
-pub fn replace_own(plugins: &mut Vec<PlugIn>, given: &[PlugIn]) {
+pub fn replace_options(plugins: &mut Vec<PlugIn>, given: &[PlugIn]) {
     let here = std::path::absolute(".").unwrap_or_default();
     plugins.retain(|plugin| plugin.by_workflow);
     plugins.extend(given.iter().map(|plugin| placed(plugin.clone(), &here)));
@@ -390,8 +394,8 @@ mod plugin_programs_tests {
     fn plugin_options_replace_earlier_options_but_not_workflow_plugins() {
         let plugin = |name: &str| PlugIn::new(vec![name.to_owned()]);
         let mut plugins = asked_for(&[plugin("budget")], Path::new("/"));
-        replace_own(&mut plugins, &[plugin("log"), plugin("budget")]);
-        replace_own(&mut plugins, &[plugin("budget")]);
+        replace_options(&mut plugins, &[plugin("log"), plugin("budget")]);
+        replace_options(&mut plugins, &[plugin("budget")]);
         let names: Vec<_> = plugins.iter().map(|plugin| plugin.name.as_str()).collect();
         assert_eq!(names, ["budget", "budget-2"]);
     }

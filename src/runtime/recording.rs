@@ -189,8 +189,8 @@ impl<'rules> TurnRecorder<'rules> {
         let PromptAndReply { prompt, answer, structured, .. } = found;
         let (given, answer) = (turn.given.is_some(), turn.given.or(answer));
         let prompt = prompt.map(|prompt| {
-            let own = if self.is_part_replayed { without_conversation(&prompt) } else { &prompt };
-            self.clean(own)
+            let text = if self.is_part_replayed { without_conversation(&prompt) } else { &prompt };
+            self.clean(text)
         });
         let ended_agent = matches!(turn.ending, TurnEnding::AgentFailed { .. });
         let outcome = match turn.ending {
@@ -475,8 +475,10 @@ fn check_workflow(dir: &Path, cassette: &Cassette, workflow: &Workflow) -> Resul
         ),
     };
     if recorded.entry != workflow.entry {
-        let (theirs, ours) = (&recorded.entry, &workflow.entry);
-        return Err(other(format!("that one begins with {theirs}, this one with {ours}")));
+        let (recorded_entry, current_entry) = (&recorded.entry, &workflow.entry);
+        return Err(other(format!(
+            "that one begins with {recorded_entry}, this one with {current_entry}"
+        )));
     }
     let first = place(recorded.folder.as_ref(), &recorded.entry);
     let file = |place: &str| place.rsplit_once('#').map_or(place, |(file, _)| file).to_owned();

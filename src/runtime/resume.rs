@@ -172,8 +172,8 @@ fn check_answers(run: &Run, settings: &Settings) -> Result<Vec<String>, Error> {
 /// Checks that the current prompt states of all agents can be read, because the files are kept from then on.
 fn check_prompts(run: &Run, scope: &WorkflowDir) -> Result<(), Error> {
     for agent in run.agents.values().filter(|agent| agent.current_state.is_prompt()) {
-        let own = scope.at(agent.folder().as_ref()).map_err(step::Error::from)?;
-        step::join(&agent.current_state, &own)?;
+        let source = scope.at(agent.folder().as_ref()).map_err(step::Error::from)?;
+        step::join(&agent.current_state, &source)?;
     }
     Ok(())
 }

@@ -49,11 +49,11 @@ fn named_in(path: &str, content: &[u8], top: &WorkflowDir) -> Option<Vec<Folder>
     let here = top.at(folder.as_ref()).ok()?;
     let mut prompt = take_apart(text);
     prompt.resolve_names(&here);
-    let of_ways = prompt.ways.iter().flat_map(|way| way.transition.states());
+    let targets = prompt.edges.iter().flat_map(|edge| edge.transition.states());
     let shown = prompt.shown.iter().filter_map(|tag| tag.transition.as_ref().ok());
     let shown = shown.flat_map(Transition::crossings);
     let shown = shown.map(|(path, state)| (path.clone(), state.clone()));
-    let named = of_ways.filter_map(StateName::in_other_folder).chain(shown);
+    let named = targets.filter_map(StateName::in_other_folder).chain(shown);
     let entered = named.filter(|(path, state)| why_no_entry(path, state, &here).is_none());
     let folders = entered.filter_map(|(path, _)| path.seen_from(folder.as_ref()).ok()?);
     Some(folders.filter_map(|folder| folder.sibling()).collect())

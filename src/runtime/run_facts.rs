@@ -8,7 +8,7 @@ use crate::domain::activity::{Activity, ActivityResult};
 use crate::domain::fact::FactSelection;
 use crate::domain::graph_execution::{INSTANCE_LABEL, ProgramSource, STATE_LABEL};
 use crate::domain::run::Run;
-use crate::language::program::interpreter::{published_facts, sought_facts};
+use crate::language::program::interpreter::{published_facts, selected_facts};
 use crate::language::program::read::read;
 use crate::language::source::WorkflowSource;
 use crate::runtime::Workflow;
@@ -17,11 +17,11 @@ use crate::store::Error;
 use crate::store::dataspace::{Dataspace, DataspaceStep, FactStatement};
 
 /// Returns the facts that the programs of a run can match at their positions.
-pub fn sought(run: &Run) -> FactSelection {
+pub fn wanted(run: &Run) -> FactSelection {
     let workflow = Workflow::of_run(Path::new(&run.scope_dir), run.folder.as_ref()).ok();
-    sought_facts(run, |own: &ProgramSource| {
-        let source = workflow.as_ref()?.root.at(own.folder.as_ref()).ok()?;
-        read(&source.path(&own.file), &own.text, &source).program.map(Rc::new)
+    selected_facts(run, |definition: &ProgramSource| {
+        let source = workflow.as_ref()?.root.at(definition.folder.as_ref()).ok()?;
+        read(&source.path(&definition.file), &definition.text, &source).program.map(Rc::new)
     })
 }
 

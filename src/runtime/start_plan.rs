@@ -160,14 +160,14 @@ fn planned_trust(
     untrusted.consent.trusts_workflow = false;
     let examined = trust::examine(files, &untrusted, graphs.vocabulary())?;
     let is_needed = examined.needs_trust();
-    let is_said = starter.confirmation.is_some() || settings.consent.trusts_workflow;
+    let is_confirmed = starter.confirmation.is_some() || settings.consent.trusts_workflow;
     // Without a key nothing can have been trusted, and looking it up would make one.
     let has_key = starter.state.key_file().exists();
     if has_key && let Err(unusable) = starter.state.key() {
         refusals.push(unusable.into());
     }
     let found = if has_key { examined.trust(&starter.state)? } else { FolderTrust::Never };
-    let is_given = !is_needed || is_said || found == FolderTrust::Trusted;
+    let is_given = !is_needed || is_confirmed || found == FolderTrust::Trusted;
     let requests = examined.lines();
     if !is_given {
         refusals.push(Error::NotTrusted {

@@ -109,7 +109,7 @@ fn open_scope(path: &Path, settings: &Settings) -> Result<WorkflowDir, Error> {
 /// Adds the plug-in that writes the debug directory.
 fn add_debug(plugins: &mut PlugIns, root: &RunsRoot, run: &Run, steps: PathBuf) {
     match DebugPlugin::create(&root.debug(), &run.workflow_id, now(), steps) {
-        Ok(debug) => plugins.add_own("debug", debug),
+        Ok(debug) => plugins.add_builtin("debug", debug),
         Err((path, error)) => {
             tracing::warn!("debug output is not written: {}: {error}", path.display());
         }
@@ -172,7 +172,7 @@ fn launch_parts(
         user_state: user_state.clone(),
         launcher: graphs.launcher.clone(),
         facts: graphs.facts.clone(),
-        one_at_a_time: Mutex::default(),
+        start_lock: Mutex::default(),
     };
     let here = graphs.world(RunWorld {
         working_dirs: working_dirs(root, id, settings).with_snapshots(run.worktrees.clone()),
@@ -200,7 +200,7 @@ fn facts_thread(
     let Some(engine) = engine else { return Ok(None) };
     match sharing::apart(|| space.pull()) {
         // Only a program that changes a fact gets this error.
-        Ok(()) | Err(store::Error::OwnFacts { .. }) => {}
+        Ok(()) | Err(store::Error::ForeignFacts { .. }) => {}
         Err(error) => return Err(error.into()),
     }
     Ok(Some(FactThread::start(engine.clone(), space.clone())))
@@ -360,7 +360,7 @@ pub(super) fn check_given_reply(
         Some(folder) => Some(files.within(&folder).map_err(|error| wrong(error.to_string()))?),
         None => None,
     };
-    let own = within.as_deref().unwrap_or(&*files);
+    let state_source = within.as_deref().unwrap_or(&*files);
     // The results of a join come before the turn, and change nothing about its rules.
     let mut joined: Agent = agent.clone();
     joined.stage = StepStage::State { results: Some("[]".into()) };
@@ -371,7 +371,7 @@ pub(super) fn check_given_reply(
             .and_then(|dir| read_at_most(&dir, file, MAX_LIST_BYTES))
             .map(Some),
     };
-    let reading = AgentReading { run, agent: &joined, settings, source: own };
+    let reading = AgentReading { run, agent: &joined, settings, source: state_source };
     reading
         .with(String::new(), |environment| resume::check(&reply.text, environment, &list))
         .map_err(wrong)

@@ -100,7 +100,8 @@ pub fn examine(
     };
     let mut requests = subject.requests(&usual);
     let is_kept = !requests.is_empty();
-    let requesting: BTreeSet<String> = requests.iter().map(|one| one.file.clone()).collect();
+    let requesting: BTreeSet<String> =
+        requests.iter().map(|needed_request| needed_request.file.clone()).collect();
     let covered = subject.covered(&requests, &requesting);
     let trusted_files = subject.pins.trusted_files(&requesting.union(&covered).cloned().collect());
     let form = |path: &String| {
@@ -110,8 +111,8 @@ pub fn examine(
         let form = trusted_form(path, subject.files.get(path).filter(|_| is_free)?)?;
         Some((path.clone(), checksum(form)))
     };
-    let request = |one: &PrivilegeRequest| {
-        let PrivilegeRequest { file, privilege, purpose, .. } = one;
+    let request = |needed_request: &PrivilegeRequest| {
+        let PrivilegeRequest { file, privilege, purpose, .. } = needed_request;
         (checksum(format!("{file}\n{}\n{purpose}", privilege.name())), file.clone())
     };
     let compared = ComparedContent {
@@ -128,10 +129,13 @@ pub fn examine(
     let needed = if untrusted == usual { requests.clone() } else { subject.requests(&untrusted) };
     let needs_trust =
         !if asked == untrusted { needed.is_empty() } else { subject.requests(&asked).is_empty() };
-    let is_listed = |one: &PrivilegeRequest| {
-        requests.iter().any(|other| (&other.file, other.place) == (&one.file, one.place))
+    let is_listed = |needed_request: &PrivilegeRequest| {
+        requests
+            .iter()
+            .any(|other| (&other.file, other.place) == (&needed_request.file, needed_request.place))
     };
-    let further: Vec<_> = needed.into_iter().filter(|one| !is_listed(one)).collect();
+    let further: Vec<_> =
+        needed.into_iter().filter(|needed_request| !is_listed(needed_request)).collect();
     requests.extend(further);
     let folder = workflow.root.root().display().to_string();
     let entry = subject.entry;
@@ -180,9 +184,10 @@ impl<'a> TrustSubject<'a> {
             files.entry(path.clone()).or_default();
         }
         let below = workflow.folder.as_ref().map(|below| files.within(below)).transpose();
-        let own = below.map_err(step::Error::from)?;
-        let own: &dyn WorkflowSource = own.as_deref().unwrap_or(&files);
-        let is_steady = manifest_of(own).is_ok_and(|manifest| manifest == workflow.manifest);
+        let folder_files = below.map_err(step::Error::from)?;
+        let folder_files: &dyn WorkflowSource = folder_files.as_deref().unwrap_or(&files);
+        let is_steady =
+            manifest_of(folder_files).is_ok_and(|manifest| manifest == workflow.manifest);
         if !is_steady {
             return Err(Error::Unsteady { folder: workflow.root.root().to_owned() });
         }
@@ -222,7 +227,7 @@ impl<'a> TrustSubject<'a> {
         // What the manifest permits, all prompts may use.
         let by_manifest = requests
             .iter()
-            .any(|one| one.file == self.manifest && one.privilege == Privilege::Permissions);
+            .any(|asked| asked.file == self.manifest && asked.privilege == Privilege::Permissions);
         let is_covered = |path: &&String| {
             requests.iter().any(|request| names(request, path))
                 || by_manifest && is_prompt_path(path)
@@ -304,7 +309,7 @@ impl ExaminedFolder {
 
     /// Returns a line for each request, with its place.
     pub fn lines(&self) -> Vec<String> {
-        self.requests.iter().map(|one| line(&self.shown, one)).collect()
+        self.requests.iter().map(|asked| line(&self.shown, asked)).collect()
     }
 }
 

@@ -267,10 +267,10 @@ fn above(folder: &Path) -> Option<(PathBuf, Folder)> {
 
 /// Returns whether the manifest of a folder says that it is a root, in a file of this owner.
 fn is_root(folder: &Path, owner: u32) -> bool {
-    let is_own = |path: &Path| {
+    let is_owned = |path: &Path| {
         path.symlink_metadata().is_ok_and(|found| found.uid() == owner && found.is_file())
     };
-    if !is_own(&folder.join(manifest::FILE)) {
+    if !is_owned(&folder.join(manifest::FILE)) {
         return false;
     }
     let text = StateName::parse(manifest::FILE).ok().and_then(|name| {
@@ -338,9 +338,9 @@ pub fn read_graph(
         Err(error) => return unreadable(source, name, &error),
     };
     let path = source.path(name);
-    let is_own = path == scope.path(name);
-    let is_first = (is_own && entry == Some(name)) || name.as_str() == manifest::GRAPH;
-    let folder = if is_own { Some(scope.root()) } else { Path::new(&path).parent() };
+    let is_in_scope = path == scope.path(name);
+    let is_first = (is_in_scope && entry == Some(name)) || name.as_str() == manifest::GRAPH;
+    let folder = if is_in_scope { Some(scope.root()) } else { Path::new(&path).parent() };
     let directory = folder.and_then(|folder| folder.file_name()?.to_str()).filter(|_| is_first);
     let reading = read(&path, directory, &text, vocabulary, source, profile);
     FolderGraph { graph: reading.graph, diagnostics: reading.diagnostics }
@@ -374,8 +374,8 @@ pub(super) fn with_all_errors_of_manifest(
     let mut errors = errors_from(scope, &entry, &Settings::default(), &vocabulary);
     let manifest = StateName::parse(manifest::FILE).map(|file| scope.path(&file)).ok();
     // Whether the script is read is known only with the options that are given.
-    errors.retain(|one| one.code != SCRIPT);
-    let is_manifest = |one: &Diagnostic| Some(&one.path) == manifest.as_ref();
+    errors.retain(|diagnostic| diagnostic.code != SCRIPT);
+    let is_manifest = |diagnostic: &Diagnostic| Some(&diagnostic.path) == manifest.as_ref();
     if !errors.iter().any(is_manifest) {
         return error;
     }

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::create::create;
 use super::error::Error;
 use super::graphs::GraphSetup;
-use super::plugins::replace_own;
+use super::plugins::replace_options;
 use super::request::RunRequest;
 use super::root_capture::capture_root;
 use super::sharing;
@@ -56,7 +56,7 @@ pub(super) struct WorkflowStarter {
     /// The engine with the facts that the runs share; `None` if their directory has them alone.
     pub(super) facts: Option<Arc<dyn Engine>>,
     /// Held while a run is made, so that two agents do not both make the last run that may be executed.
-    pub(super) one_at_a_time: Mutex<()>,
+    pub(super) start_lock: Mutex<()>,
 }
 
 impl ProgramStarter for WorkflowStarter {
@@ -70,12 +70,12 @@ impl ProgramStarter for WorkflowStarter {
         };
         let origin = self.origin(turn)?;
         let id = start.run_id(&origin).map_err(|error| error.to_string())?;
-        let one_at_a_time = self.one_at_a_time.lock().unwrap_or_else(PoisonError::into_inner);
+        let start_lock = self.start_lock.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = !self.root.run(&id).path().exists();
         if is_new {
             self.create(&id, origin.clone(), start)?;
         }
-        drop(one_at_a_time);
+        drop(start_lock);
         let view = load_view(&self.root, &id)?;
         if view.run.settings.started_by.as_ref() != Some(&origin) {
             let why = format!(
@@ -174,7 +174,7 @@ impl WorkflowStarter {
         let space = Dataspace::of(&self.root).with_key(&key);
         let Some(defined) = space.defined(program)? else {
             let all = space.all_defined().unwrap_or_default().defined;
-            let hint = match closest(program, all.iter().map(|one| one.name.as_str())) {
+            let hint = match closest(program, all.iter().map(|known| known.name.as_str())) {
                 Some(similar) => format!("did you mean {similar}?"),
                 None => "define it with `raymond workflow define FILE`".to_owned(),
             };
@@ -213,7 +213,7 @@ impl WorkflowStarter {
         origin: RunOrigin,
         start: &WorkflowStart,
     ) -> Result<Settings, String> {
-        let (above, mut own) = (&self.settings, settings_of(workflow));
+        let (above, mut started) = (&self.settings, settings_of(workflow));
         let part = start.budget_usd;
         if above.budget_usd.is_some() && part.is_none() {
             return Err(
@@ -222,32 +222,35 @@ impl WorkflowStarter {
         }
         let granted = above.consent.widest_mode.as_ref().unwrap_or(&above.permission).clone();
         let granted = narrower(granted, above.permission.clone());
-        let has_own_mode = workflow.manifest.permission_mode.is_some();
-        let permission = if has_own_mode {
-            narrower(own.permission, above.permission.clone())
+        let has_mode = workflow.manifest.permission_mode.is_some();
+        let permission = if has_mode {
+            narrower(started.permission, above.permission.clone())
         } else {
             granted.clone()
         };
-        let claude_args =
-            if above.claude_args.is_empty() { own.claude_args } else { above.claude_args.clone() };
-        own.options.forget_given(&claude_args);
-        let mut plugins = own.plugins;
+        let claude_args = if above.claude_args.is_empty() {
+            started.claude_args
+        } else {
+            above.claude_args.clone()
+        };
+        started.options.forget_given(&claude_args);
+        let mut plugins = started.plugins;
         let given: Vec<PlugIn> =
             above.plugins.iter().filter(|plugin| !plugin.by_workflow).cloned().collect();
-        replace_own(&mut plugins, &given);
-        let mut forking = own.forking;
+        replace_options(&mut plugins, &given);
+        let mut forking = started.forking;
         forking.max_agents = forking.max_agents.min(above.forking.max_agents);
         Ok(Settings {
-            model: own.model.or_else(|| above.model.clone()),
-            budget_usd: budget_of_started(own.budget_usd, part),
-            options: own.options,
-            on_denied: own.on_denied,
-            supervision: own.supervision,
+            model: started.model.or_else(|| above.model.clone()),
+            budget_usd: budget_of_started(started.budget_usd, part),
+            options: started.options,
+            on_denied: started.on_denied,
+            supervision: started.supervision,
             consent: StarterConsent {
                 tools: above.consent.tools.clone(),
                 every_state: above.consent.every_state.clone(),
                 trusts_workflow: false,
-                widest_mode: has_own_mode.then_some(granted),
+                widest_mode: has_mode.then_some(granted),
             },
             forking,
             permission,

@@ -597,10 +597,10 @@ mod assets_tests {
         assert!(!page.contains("style=") && !page.contains("<style") && !page.contains(" on"));
         for part in page.split("src=\"").chain(page.split("href=\"")).skip(1) {
             let path = part.split('"').next().unwrap_or_default();
-            let is_own =
+            let is_of_server =
                 path.strip_prefix("/assets/").is_some_and(|name| PageAsset::named(name).is_some());
             assert!(
-                is_own
+                is_of_server
                     || path == "/"
                     || path == "/needs-you"
                     || path == "/start"

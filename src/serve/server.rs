@@ -98,7 +98,7 @@ impl PageServer {
                 () = &mut end => break,
                 taken = listener.accept() => match taken {
                     Ok((stream, _)) => {
-                        tokio::spawn(serve_one(stream, self.handler.clone(), ending.clone(), place));
+                        tokio::spawn(serve_stream(stream, self.handler.clone(), ending.clone(), place));
                     }
                     Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
                 },
@@ -114,7 +114,7 @@ impl PageServer {
 }
 
 /// Serves a connection until it ends.
-async fn serve_one(
+async fn serve_stream(
     stream: TcpStream,
     handler: PageHandler,
     mut ending: watch::Receiver<bool>,

@@ -60,7 +60,7 @@ pub(crate) fn new_run(texts: &[&str]) -> NewSharedRun {
 }
 
 /// Makes a run with one line, whose lease `here` has.
-pub(crate) fn begun_run(engine: &dyn Engine) -> RunLease {
+pub(crate) fn started_run(engine: &dyn Engine) -> RunLease {
     engine.create_run(&new_run(&["first"]), "here", LONG).expect("a new run")
 }
 

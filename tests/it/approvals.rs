@@ -397,16 +397,16 @@ fn forks_with_a_budget_ask_all_at_once() {
 #[test]
 fn rule_of_starter_holds_in_states_that_do_not_list_it() {
     let rule = "Bash(touch a *)";
-    let ways: [&[&str]; 4] = [
+    let flags: [&[&str]; 4] = [
         &["--allow-tool", rule],
         &["--allowedTools", rule],
         &["--allow-tools=Bash(touch a *)"],
         &["--", "--allowedTools", rule],
     ];
-    for way in ways {
+    for route in flags {
         let test = workflow();
-        test.run(&[&["START.md"], way].concat()).ok().ended("main", "ok");
-        assert_eq!((ran(&test).len(), test.events("approval_asked").len()), (1, 0), "{way:?}");
+        test.run(&[&["START.md"], route].concat()).ok().ended("main", "ok");
+        assert_eq!((ran(&test).len(), test.events("approval_asked").len()), (1, 0), "{route:?}");
     }
     for head in ["permission_mode: plan\npermissions: ask", "permissions: ask"] {
         let test = workflow().prompt("START.md", &format!("---\n{head}\n---\nstart"));

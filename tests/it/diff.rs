@@ -83,9 +83,10 @@ fn changed_prompt_and_input_show_their_lines() {
     assert_eq!(found["inputs"], json!([{ "name": "var input", "a": "x", "b": "y" }]));
     let file = &found["workflow_files"][0];
     assert_eq!((&file["path"], &file["change"]), (&json!("START.md"), &json!("changed")));
-    let ways = |step: usize| (found["steps"][step]["a"].clone(), found["steps"][step]["b"].clone());
-    assert_eq!(ways(0).1["outcomes"], json!(["<goto>START.md</goto>"]));
-    assert_eq!((ways(1).0, &ways(1).1["state"]), (Value::Null, &json!("START.md")));
+    let sides =
+        |step: usize| (found["steps"][step]["a"].clone(), found["steps"][step]["b"].clone());
+    assert_eq!(sides(0).1["outcomes"], json!(["<goto>START.md</goto>"]));
+    assert_eq!((sides(1).0, &sides(1).1["state"]), (Value::Null, &json!("START.md")));
     test.raymond(&["diff", "t", "u"])
         .code(1)
         .stdout_has("      -two")

@@ -79,7 +79,7 @@ fn payload(outcome: &RaymondOutcome, agent: &str) -> Value {
 }
 
 /// Returns the nodes that an agent executed, as `node outcome`.
-fn way(test: &Test, agent: &str) -> Vec<String> {
+fn route(test: &Test, agent: &str) -> Vec<String> {
     let walked = test.events("graph_advanced");
     let of = walked.iter().filter(|walked| walked["agent"] == agent);
     let visits = of.filter_map(|walked| walked["visits"].as_array()).flatten();

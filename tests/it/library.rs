@@ -14,7 +14,7 @@ use raymond::{Published, Runtime};
 
 use crate::support::Test;
 
-mod own_types;
+mod custom_types;
 
 #[expect(dead_code, reason = "its main is for the command line")]
 #[path = "../../examples/budget.rs"]

@@ -4,11 +4,11 @@ use serde_json::{Value, json};
 
 use crate::support::{FakeRule, Test, always, when};
 
-const ONE_WAY: &str = "---\nallowed_transitions: [{ tag: goto, target: NEXT.md }]\n---\nstart";
+const ONLY_NEXT: &str = "---\nallowed_transitions: [{ tag: goto, target: NEXT.md }]\n---\nstart";
 
 /// Returns a state with one way on, to a state that ends.
-fn one_way(rules: impl IntoIterator<Item = FakeRule>) -> Test {
-    let test = Test::new().prompt("START.md", ONE_WAY).prompt("NEXT.md", "next");
+fn only_next(rules: impl IntoIterator<Item = FakeRule>) -> Test {
+    let test = Test::new().prompt("START.md", ONLY_NEXT).prompt("NEXT.md", "next");
     let test = rules.into_iter().fold(test, Test::rule);
     test.rule(when("next").reply("<result>deployed</result>"))
 }
@@ -57,7 +57,7 @@ fn empty_answer_is_reminded_and_takes_no_implied_transition() {
         vec![wrote("I look first."), call, answer, empty()],
     ];
     for lines in cases {
-        let test = one_way([
+        let test = only_next([
             when("start").lines(lines),
             when("reply is empty").once().lines([empty()]),
             when("reply is empty").reply("now it is done"),
@@ -71,7 +71,7 @@ fn empty_answer_is_reminded_and_takes_no_implied_transition() {
 #[test]
 fn agent_that_never_answers_fails_after_its_reminders() {
     let empty = result(&json!({ "result": " \n" }));
-    let test = one_way([always().lines([empty.clone()])]);
+    let test = only_next([always().lines([empty.clone()])]);
     test.run(&["START.md"]).code(1).says("the reply is empty").failed("main");
     let asked = test.prompts().len();
     assert!((2..6).contains(&asked), "{asked}");
@@ -103,7 +103,7 @@ fn turn_that_asked_no_model_or_that_a_hook_stopped_fails_the_agent() {
         ),
     ];
     for (lines, words) in cases {
-        let test = one_way([when("start").lines(lines)]);
+        let test = only_next([when("start").lines(lines)]);
         let outcome = test.run(&["START.md", "--max-restarts", "0"]);
         outcome.code(1).says(words).failed("main");
         assert_eq!(test.prompts(), ["start"]);
@@ -118,7 +118,7 @@ fn last_text_counts_where_a_stop_hook_has_emptied_the_result() {
     });
     let end = result(&json!({ "num_turns": 10, "result": "", "terminal_reason": "completed" }));
     let lines = [wrote("<goto>NEXT.md</goto>"), feedback.clone(), end.clone()];
-    let test = one_way([when("start").lines(lines)]);
+    let test = only_next([when("start").lines(lines)]);
     test.run(&["START.md"]).ok().ended("main", "deployed");
 
     let test = Test::new().prompt("START.md", "start").rule(when("start").lines([
@@ -131,7 +131,7 @@ fn last_text_counts_where_a_stop_hook_has_emptied_the_result() {
 
 #[test]
 fn scripted_reply_that_is_empty_takes_no_implied_transition() {
-    let test = one_way([]);
+    let test = only_next([]);
     let test =
         test.file("replies.yaml", b"START.md: ['', 'well']\nNEXT.md: ['<result>ok</result>']\n");
     test.run(&["START.md", "--agent", "scripted"]).ok().ended("main", "ok");
@@ -155,7 +155,7 @@ fn prompt_and_input_that_begin_with_a_slash_are_sent_as_text() {
 fn command_with_nothing_to_say_takes_the_only_way_of_a_state_that_asks_for_it() {
     let said = result(&json!({ "num_turns": 0, "result": "" }));
     let test = Test::new()
-        .prompt("START.md", &ONE_WAY.replace("---\nstart", "run_command: true\n---\n/compact"))
+        .prompt("START.md", &ONLY_NEXT.replace("---\nstart", "run_command: true\n---\n/compact"))
         .prompt("NEXT.md", "next")
         .rule(when("/compact").lines([said]))
         .rule(when("next").reply("<result>ok</result>"));
@@ -166,7 +166,7 @@ fn command_with_nothing_to_say_takes_the_only_way_of_a_state_that_asks_for_it() 
 fn command_that_asks_the_model_needs_its_answer() {
     let said = result(&json!({ "result": "", "terminal_reason": "completed" }));
     let test = Test::new()
-        .prompt("START.md", &ONE_WAY.replace("---\nstart", "run_command: true\n---\n/review"))
+        .prompt("START.md", &ONLY_NEXT.replace("---\nstart", "run_command: true\n---\n/review"))
         .prompt("NEXT.md", "next")
         .rule(when("/review").once().lines([said]))
         .rule(when("is empty").reply("reviewed"))

@@ -170,11 +170,11 @@ fn hanging_command_blocks_neither_run_nor_interrupt() {
         .rule(when("start").reply(r#"<fork next="NEXT.md">W.md</fork>"#))
         .rule(when("worker").reply("no tag at all"))
         .rule(when("next").hold_before("go").reply("<result>ok</result>"));
-    let begun = test.root().join("begun");
-    let lines = format!("touch {}; trap '' TERM; sleep 600", begun.display());
+    let mark = test.root().join("begun");
+    let lines = format!("touch {}; trap '' TERM; sleep 600", mark.display());
     let hook = script(&test, &lines).display().to_string();
     let mut live = test.spawn(&["START.md", "--on-event", &hook]);
-    live.wait_file(&begun);
+    live.wait_file(&mark);
     test.release("go");
     live.wait_for("the end of main", |test| {
         test.events("step_finished").iter().any(|step| step["transition"]["tag"] == "result")

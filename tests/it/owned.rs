@@ -26,7 +26,7 @@ fn stubborn(rule: FakeRule) -> FakeRule {
 
 #[test]
 fn completed_turn_leaves_no_process() {
-    let ways = [
+    let endings = [
         when("start").linger(),
         when("start").linger().ignore_term(),
         when("start").helper(),
@@ -34,8 +34,8 @@ fn completed_turn_leaves_no_process() {
         when("start").tool("Bash").detach(),
         stubborn(when("start").linger()),
     ];
-    for way in ways {
-        let test = one(way.reply("<reset>NEXT.md</reset>"));
+    for route in endings {
+        let test = one(route.reply("<reset>NEXT.md</reset>"));
         test.run(&SHORT).ok().ended("main", "well");
         test.assert_no_survivors();
         assert_eq!(test.prompts(), ["start", "next"]);
@@ -44,14 +44,14 @@ fn completed_turn_leaves_no_process() {
 
 #[test]
 fn last_turn_of_a_run_leaves_no_process() {
-    let ways = [
+    let endings = [
         when("start").linger().ignore_term(),
         when("start").helper(),
         when("start").detach(),
         stubborn(when("start").linger()),
     ];
-    for way in ways {
-        let test = one(way.reply("<result>well</result>"));
+    for route in endings {
+        let test = one(route.reply("<result>well</result>"));
         test.run(&SHORT).ok().ended("main", "well");
         test.assert_no_survivors();
     }
@@ -59,19 +59,19 @@ fn last_turn_of_a_run_leaves_no_process() {
 
 #[test]
 fn ended_agent_leaves_no_process_while_others_continue() {
-    let ways = [
+    let endings = [
         when("work").linger().ignore_term(),
         when("work").helper(),
         when("work").tool("Bash").detach(),
         stubborn(when("work").tool("Bash").linger()),
     ];
-    for way in ways {
+    for route in endings {
         let test = Test::new()
             .prompt("START.md", "start")
             .prompt("NEXT.md", "next")
             .prompt("W.md", "work")
             .rule(when("start").reply(r#"<fork next="NEXT.md">W.md</fork>"#))
-            .rule(way.reply("<result>worked</result>"))
+            .rule(route.reply("<result>worked</result>"))
             .rule(when("next").hold_before("go").reply("<result>well</result>"));
         let mut live = test.spawn(&SHORT);
         live.wait_for("both", |test| test.calls().len() == 3);
@@ -87,14 +87,14 @@ fn ended_agent_leaves_no_process_while_others_continue() {
 
 #[test]
 fn failed_turn_leaves_no_process() {
-    let ways = [
+    let endings = [
         stubborn(when("start")).exit(1),
         stubborn(when("start")).signal(9),
         stubborn(when("start").hang()),
         stubborn(when("start").tool("Bash").hold_tool("never")),
     ];
-    for way in ways {
-        let test = one(way.once());
+    for route in endings {
+        let test = one(route.once());
         test.run(&[&SHORT[..], &["--timeout", "1s"]].concat()).ok().ended("main", "well");
         assert_eq!(test.helpers().len(), 2);
         test.assert_no_survivors();

@@ -51,7 +51,7 @@ fn typing(line: &str, keys: &'static [(&'static str, &'static str)]) -> CommandI
 }
 
 /// Returns the ways in which a command is run here.
-fn ways(command: &str) -> Vec<CommandInvocation> {
+fn invocations(command: &str) -> Vec<CommandInvocation> {
     match command {
         "run" => vec![
             typing("run START.md --id u --plugin sh\u{a0}noisy.sh", &[("leave it open", "\u{4}")]),
@@ -283,7 +283,7 @@ fn every_command_escapes_control_characters() {
     test.raymond(&["run", "p.lisp", "--id", "p"]).ok();
     let mut faults = Vec::new();
     for (command, has_json) in commands(&Cli::command(), "") {
-        for shown in ways(&command) {
+        for shown in invocations(&command) {
             faults.extend(fault(&test, &shown));
             if has_json && shown.keys.is_empty() && command != "start" {
                 faults.extend(fault(&test, &shown.with("--json")));

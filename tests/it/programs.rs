@@ -41,7 +41,7 @@ fn ask(role: &str, template: &str, id: &str) -> String {
 }
 
 /// Returns the states of an agent's program, as `state status awaiting`.
-fn way(test: &Test, agent: &str) -> Vec<String> {
+fn route(test: &Test, agent: &str) -> Vec<String> {
     let own = |record: &Value| record["agent"] == agent && record["status"] != "running";
     let said = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let line = |record: Value| {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use raymond::domain::operation::RecoveryClass;
-use raymond::language::graph::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeRole};
+use raymond::language::graph::vocabulary::{CustomTypeSpec, GraphVocabulary, TypeRole};
 use raymond::language::schema::FileSchema;
 use serde_json::Value;
 
@@ -20,7 +20,7 @@ fn vocabulary() -> GraphVocabulary {
     let types = [("in_stock", TypeRole::Precondition), ("reserve", TypeRole::Consequence)];
     for (name, role) in types {
         let (required, optional) = (vec!["item".to_owned()], vec!["count".to_owned()]);
-        let own = OwnTypeSpec { role, required, optional, class: RecoveryClass::Uncertain };
+        let own = CustomTypeSpec { role, required, optional, class: RecoveryClass::Uncertain };
         vocabulary.add(name, own).expect("a new name");
     }
     vocabulary

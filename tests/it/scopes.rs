@@ -185,8 +185,8 @@ fn root_above_lets_workflows_beside_each_other_enter_each_other() {
         .rule(when("back with good").reply("<result>done</result>"));
     test.raymond(&["check", "coding"]).ok();
     test.run(&["coding"]).ok().ended("main", "done");
-    let begun = &test.events("run_started")[0];
-    assert_eq!((&begun["folder"], &begun["entry"]), (&json!("coding"), &json!("START.md")));
+    let started = &test.events("run_started")[0];
+    assert_eq!((&started["folder"], &started["entry"]), (&json!("coding"), &json!("START.md")));
     assert!(test.run_dir().join("workflow/review/START.md").is_file());
 }
 

@@ -154,7 +154,7 @@ struct SoakFigures {
     /// The records that were in the journal at a kill, each counted once.
     acknowledged: usize,
     /// The turns that were killed before they began.
-    never_begun: usize,
+    never_started: usize,
 }
 
 /// The parts of a run that must be the same after kills.
@@ -304,7 +304,7 @@ fn run_to_its_end(wanted: u64, moments: &mut RandomMoments, figures: &mut SoakFi
 /// Returns the number of turns that were never begun. Only those may fail: raymond was killed between writing
 /// the files of a turn and starting it, and cannot tell afterwards. The prompts of the agents show that none
 /// of these turns was asked.
-fn never_begun(test: &Test, run: u64) -> usize {
+fn never_started(test: &Test, run: u64) -> usize {
     let failed = test.events("turn_failed");
     for event in &failed {
         let lost = event["cause"] == "lost";
@@ -342,16 +342,16 @@ fn run_killed_at_random_moments_matches_unkilled_run() {
     let mut figures = SoakFigures::default();
     while figures.kills < wanted {
         let test = run_to_its_end(wanted, &mut moments, &mut figures);
-        figures.never_begun += never_begun(&test, figures.runs);
+        figures.never_started += never_started(&test, figures.runs);
         assert_equals_unkilled(&test, &whole, figures.runs);
     }
     if long.is_some() {
-        let SoakFigures { runs, kills, midway, acknowledged, never_begun } = figures;
+        let SoakFigures { runs, kills, midway, acknowledged, never_started } = figures;
         let (seed, seconds) = (moments.seed, start.elapsed().as_secs_f32());
         print_to_stderr(&format!(
             "soak: {kills} kills, {midway} of them with turns running, over {runs} runs in \
              {seconds:.1} s; {acknowledged} acknowledged records: 0 lost, 0 twice; \
-             {never_begun} turns killed before they began; seed {seed}"
+             {never_started} turns killed before they began; seed {seed}"
         ));
     }
 }

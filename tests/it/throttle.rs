@@ -24,7 +24,7 @@ fn is_work(line: &Value) -> bool {
 }
 
 /// Returns the number of the workers' turns that had begun when so many turns in all were over.
-fn begun_when_over(log: &[Value], over: usize) -> usize {
+fn started_when_over(log: &[Value], over: usize) -> usize {
     let done = log.iter().enumerate().filter(|(_, line)| line.get("done").is_some());
     let end = done.map(|(place, _)| place).nth(over - 1).expect("so many turns are over");
     log[..end].iter().filter(|line| is_work(line)).count()
@@ -45,7 +45,7 @@ fn rate_limit_refusals_halve_concurrency() {
     test.release("on");
     live.wait().ok().ended("main.1", "worked").ended("main.8", "worked");
     // Nine turns of main are over, and the eight that were refused. The next one to end is one of the four.
-    assert_eq!(begun_when_over(&test.call_log(), 18), 12);
+    assert_eq!(started_when_over(&test.call_log(), 18), 12);
     let failed = test.events("turn_failed");
     assert!(failed.iter().all(|turn| turn["cause"] == "throttle" && turn["counts"] == false));
     assert_eq!(test.calls_with("work").len(), 16);

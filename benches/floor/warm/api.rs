@@ -88,24 +88,24 @@ fn request(reader: &mut impl BufRead) -> Option<(String, Vec<u8>)> {
 }
 
 fn message(asked: &Value) -> (&'static str, String) {
-    let said = newest(asked).unwrap_or_default();
+    let answer = newest(asked).unwrap_or_default();
     let message = json!({
         "id": format!("msg_{}", uuid::Uuid::new_v4().simple()), "type": "message",
         "role": "assistant", "model": asked["model"], "stop_sequence": null,
-        "content": [{"type": "text", "text": said}], "stop_reason": "end_turn",
+        "content": [{"type": "text", "text": answer}], "stop_reason": "end_turn",
         "usage": {"input_tokens": 10, "output_tokens": 10},
     });
     if asked["stream"] != true {
         return ("application/json", message.to_string());
     }
-    let mut begun = message.clone();
-    (begun["content"], begun["stop_reason"]) = (json!([]), Value::Null);
+    let mut opening = message.clone();
+    (opening["content"], opening["stop_reason"]) = (json!([]), Value::Null);
     let events = [
-        json!({"type": "message_start", "message": begun}),
+        json!({"type": "message_start", "message": opening}),
         json!({"type": "content_block_start", "index": 0,
             "content_block": {"type": "text", "text": ""}}),
         json!({"type": "content_block_delta", "index": 0,
-            "delta": {"type": "text_delta", "text": said}}),
+            "delta": {"type": "text_delta", "text": answer}}),
         json!({"type": "content_block_stop", "index": 0}),
         json!({"type": "message_delta", "usage": message["usage"],
             "delta": {"stop_reason": "end_turn", "stop_sequence": null}}),
@@ -121,10 +121,10 @@ fn message(asked: &Value) -> (&'static str, String) {
 fn newest(asked: &Value) -> Option<&str> {
     let messages = asked["messages"].as_array()?;
     let content = &messages.iter().rfind(|message| message["role"] == "user")?["content"];
-    let own = |text: &&str| !text.trim_start().starts_with("<system-reminder>");
+    let is_of_person = |text: &&str| !text.trim_start().starts_with("<system-reminder>");
     match content {
         Value::Array(blocks) => {
-            blocks.iter().rev().filter_map(|block| block["text"].as_str()).find(own)
+            blocks.iter().rev().filter_map(|block| block["text"].as_str()).find(is_of_person)
         }
         text => text.as_str(),
     }

@@ -137,7 +137,7 @@ impl ClaudeRunner {
         let reads_messages = input.prompt.len() <= message::MAX_PROMPT_BYTES;
         let id = new_message();
         let mut lines = String::new();
-        if self.has_own_system_prompt(&input.options) {
+        if self.changes_system_prompt(&input.options) {
             lines.push_str(&message::renew_system_prompt());
         }
         lines.push_str(&message::get_usage(message::BASE_USAGE));
@@ -191,10 +191,10 @@ impl ClaudeRunner {
 
     /// Returns whether the system prompt may differ from the first one of the session: true from the first turn of the
     /// run that changes it. Sending it again invalidates the API's cache, so it is sent only if a state needs it.
-    fn has_own_system_prompt(&self, options: &TurnOptions) -> bool {
+    fn changes_system_prompt(&self, options: &TurnOptions) -> bool {
         let is_own = options.append_system_prompt.is_some() || options.system_prompt_file.is_some();
-        self.own_system_prompts.set(self.own_system_prompts.get() || is_own);
-        self.own_system_prompts.get()
+        self.has_system_prompts.set(self.has_system_prompts.get() || is_own);
+        self.has_system_prompts.get()
     }
 
     pub(super) fn refuse_if_stopped(&self) -> Result<(), TurnFailure> {

@@ -74,12 +74,12 @@ impl Sight {
 /// Returns the agent in whose turn this process runs; `None` for a process of a person. `own` is the environment of
 /// this process.
 pub fn acting_agent(
-    own: impl Fn(&str) -> Option<String>,
+    environment: impl Fn(&str) -> Option<String>,
     registry: Option<&ProcessRegistry>,
 ) -> Option<ActingAgent> {
     let (pids, has_root) = chain_of_pids();
     let find = |pid: &u32| registry?.find(*pid, read_stat(*pid)?.started);
-    let exe = own_exe();
+    let exe = self_exe();
     let supervisors = registry.map(ProcessRegistry::key_holders).unwrap_or_default();
     let entered = |pid: &u32| {
         let marks = marks_of(*pid, exe.as_deref());
@@ -88,7 +88,7 @@ pub fn acting_agent(
     };
     let mut chain: Vec<ProcessMarks> = pids.iter().map(entered).collect();
     chain.resize_with(pids.len().max(1), ProcessMarks::default);
-    chain[0].marked = marked(own);
+    chain[0].marked = marked(environment);
     // What raymond starts for a person is entered just after its start.
     for _ in 0..MAX_LOOKS {
         let Some(at) = unexplained(&chain) else { break };
@@ -108,7 +108,7 @@ pub fn acting_agent(
 /// Returns whether a raymond is among the ancestors of this process. A process that an agent's command has
 /// detached with an empty environment may have no other mark: it is reparented to the raymond that takes orphans.
 pub fn has_raymond_above() -> bool {
-    let exe = own_exe();
+    let exe = self_exe();
     let mut ancestors = chain_of_pids().0.into_iter().skip(1);
     ancestors.any(|pid| marks_of(pid, exe.as_deref()).is_named_raymond)
 }
@@ -116,8 +116,8 @@ pub fn has_raymond_above() -> bool {
 /// Returns the number of this process, and those of its ancestors, the nearest first; and whether the last has no
 /// parent.
 fn chain_of_pids() -> (Vec<u32>, bool) {
-    let own = std::fs::read_link("/proc/self").ok();
-    let mut pid = own.and_then(|own| own.to_str()?.parse().ok());
+    let link = std::fs::read_link("/proc/self").ok();
+    let mut pid = link.and_then(|link| link.to_str()?.parse().ok());
     let mut chain = Vec::new();
     while let Some(id) = pid.filter(|id| *id > 0) {
         chain.push(id);
@@ -150,8 +150,9 @@ fn is_genuine(_: &[u32]) -> bool {
 /// Returns whether this process is in the first process namespace of the machine, which shows all processes. Its number
 /// is part of the interface of Linux.
 fn has_initial_namespace() -> bool {
-    let own = std::fs::read_link("/proc/self/ns/pid");
-    !cfg!(target_os = "linux") || own.is_ok_and(|own| own == Path::new("pid:[4026531836]"))
+    let namespace = std::fs::read_link("/proc/self/ns/pid");
+    !cfg!(target_os = "linux")
+        || namespace.is_ok_and(|namespace| namespace == Path::new("pid:[4026531836]"))
 }
 
 /// Returns the agent of a process, from what tells of it and of its ancestors, nearest first. The whole chain counts:
@@ -224,7 +225,7 @@ fn marked(variable: impl Fn(&str) -> Option<String>) -> Option<ActingAgent> {
     pair(ATTACHED_TO).or_else(of_turn).or_else(|| pair(DETACHED))
 }
 
-fn marks_of(pid: u32, own: Option<&Path>) -> ProcessMarks {
+fn marks_of(pid: u32, self_exe: Option<&Path>) -> ProcessMarks {
     let read = |name: &str| std::fs::read(format!("/proc/{pid}/{name}")).unwrap_or_default();
     let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok().map(without_deletion_mark);
     let (environ, command) = (read("environ"), read("cmdline"));
@@ -233,7 +234,7 @@ fn marks_of(pid: u32, own: Option<&Path>) -> ProcessMarks {
     let program = words.next().map(|program| Path::new(OsStr::from_bytes(program)));
     let word = words.find(|word| !word.starts_with(b"--color=")).unwrap_or_default();
     let is_name = |path: &Path| path.file_name() == Some(OsStr::new("raymond"));
-    let is_raymond = exe.is_some() && exe.as_deref() == own;
+    let is_raymond = exe.is_some() && exe.as_deref() == self_exe;
     // From another user namespace the program cannot be read, and an agent can give it another name.
     let is_named_raymond =
         is_raymond || exe.as_deref().is_some_and(is_name) || program.is_some_and(is_name);
@@ -241,7 +242,7 @@ fn marks_of(pid: u32, own: Option<&Path>) -> ProcessMarks {
     ProcessMarks { is_raymond, is_named_raymond, is_without_agents, marked, registered: None }
 }
 
-fn own_exe() -> Option<PathBuf> {
+fn self_exe() -> Option<PathBuf> {
     std::env::current_exe().ok().map(without_deletion_mark)
 }
 
@@ -333,7 +334,7 @@ mod tests {
     }
 
     fn in_environment(variables: &[(&str, &str)]) -> Option<ActingAgent> {
-        let found = |name: &str| variables.iter().find(|(one, _)| *one == name);
+        let found = |name: &str| variables.iter().find(|(key, _)| *key == name);
         marked(|name| found(name).map(|(_, value)| (*value).to_owned()))
     }
 
@@ -396,8 +397,8 @@ mod tests {
         let orphan = || process(None);
         assert_eq!(decide(&[orphan(), orphan(), unentered(None)]), Some(of_unknown_run()));
         assert_eq!(decide(&[orphan(), unentered(None), orphan()]), Some(of_unknown_run()));
-        let own_program = ProcessMarks { is_raymond: true, ..unentered(None) };
-        assert_eq!(decide(&[orphan(), own_program]), Some(of_unknown_run()));
+        let self_program = ProcessMarks { is_raymond: true, ..unentered(None) };
+        assert_eq!(decide(&[orphan(), self_program]), Some(of_unknown_run()));
         let persons = Registered { is_persons: true, ..Registered::default() };
         let hook = || registered(persons.clone());
         assert_eq!(decide(&[orphan(), hook(), unentered(None)]), None, "it is proven");
@@ -474,8 +475,8 @@ mod owner_tests {
 
     #[test]
     fn owner_that_is_gone_is_noticed() {
-        let own = std::process::id().to_string();
-        assert!(follow(None) && follow(Some("no number")) && follow(Some(&own)));
+        let self_pid = std::process::id().to_string();
+        assert!(follow(None) && follow(Some("no number")) && follow(Some(&self_pid)));
         let mut child = std::process::Command::new("true").spawn().expect("a process");
         child.wait().expect("its end");
         assert!(!follow(Some(&child.id().to_string())));

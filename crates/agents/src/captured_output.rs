@@ -196,13 +196,13 @@ pub fn environment(
     stem: &str,
 ) -> Vec<(OsString, OsString)> {
     let agent = stem.rsplitn(3, '-').nth(2).unwrap_or(stem);
-    let own = [
+    let marks = [
         ("RAYMOND_RUN", OsString::from(marker.run.as_str())),
         ("RAYMOND_DIR", marker.dir.clone().into_os_string()),
         ("RAYMOND_AGENT", OsString::from(agent)),
         ("RAYMOND_TURN", OsString::from(stem)),
     ];
-    without_keys(given).chain(own.map(|(name, value)| (OsString::from(name), value))).collect()
+    without_keys(given).chain(marks.map(|(name, value)| (OsString::from(name), value))).collect()
 }
 
 /// Reads a pipe to its end.
@@ -356,9 +356,9 @@ mod tests {
             .iter()
             .map(|(name, value)| format!("{}={}", name.display(), value.display()))
             .collect();
-        let own = ["RAYMOND_RUN=r", "RAYMOND_DIR=/x", "RAYMOND_AGENT=main.1"];
+        let marks = ["RAYMOND_RUN=r", "RAYMOND_DIR=/x", "RAYMOND_AGENT=main.1"];
         let expected: Vec<&str> =
-            ["PATH=/bin"].into_iter().chain(own).chain(["RAYMOND_TURN=main.1-3-0"]).collect();
+            ["PATH=/bin"].into_iter().chain(marks).chain(["RAYMOND_TURN=main.1-3-0"]).collect();
         assert_eq!(shown, expected);
         assert_eq!(marker.process_of(shown.join("\0").as_bytes()), Some("main.1-3-0"));
     }

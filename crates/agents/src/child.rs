@@ -248,13 +248,13 @@ impl ProcessGroup {
 }
 
 /// Asks one process to end.
-fn terminate_one(pid: u32) {
-    signal_one(pid, Signal::TERM);
+fn terminate_pid(pid: u32) {
+    signal_pid(pid, Signal::TERM);
 }
 
 /// Ends one process at once.
-fn kill_one(pid: u32) {
-    signal_one(pid, Signal::KILL);
+fn kill_pid(pid: u32) {
+    signal_pid(pid, Signal::KILL);
 }
 
 /// Takes the exit code of a child that has ended, so that it does not stay a zombie.
@@ -262,7 +262,7 @@ fn reap(pid: u32) {
     let _ = rustix::process::waitpid(to_pid(pid), WaitOptions::NOHANG);
 }
 
-fn signal_one(pid: u32, signal: Signal) {
+fn signal_pid(pid: u32, signal: Signal) {
     if let Some(pid) = to_pid(pid) {
         let _ = kill_process(pid, signal);
     }

@@ -19,7 +19,7 @@ use crate::{message, usage_limit};
 const NO_OBJECT: &str = "error_max_structured_output_retries";
 
 /// Beginnings of the errors that the program lists and that are about the turn itself.
-const OWN_ERRORS: [&str; 16] = [
+const CLI_ERRORS: [&str; 16] = [
     "API Error",
     "Unable to connect",
     "Connection error",
@@ -111,13 +111,15 @@ fn reply(stream: &StreamParser, result: &TurnResult) -> TurnReply {
 
 /// Returns the failure for an error that the program reported.
 fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> TurnFailure {
-    let said = result.text.as_ref().filter(|text| !text.trim().is_empty());
+    let result_text = result.text.as_ref().filter(|text| !text.trim().is_empty());
     // Beside its own error the program lists what has gone wrong elsewhere, such as in an MCP server.
-    let is_own = |error: &&String| OWN_ERRORS.iter().any(|begins| error.trim().starts_with(begins));
-    let own = || result.errors.iter().filter(is_own).cloned().collect::<Vec<_>>().join("; ");
-    let whole = said.cloned().unwrap_or_else(own);
+    let is_of_cli =
+        |error: &&String| CLI_ERRORS.iter().any(|begins| error.trim().starts_with(begins));
+    let cli_errors =
+        || result.errors.iter().filter(is_of_cli).cloned().collect::<Vec<_>>().join("; ");
+    let whole = result_text.cloned().unwrap_or_else(cli_errors);
     let limit = usage_limit(stream, result, &whole, moment);
-    let shown = match (said, result.errors.as_slice()) {
+    let shown = match (result_text, result.errors.as_slice()) {
         (Some(text), _) => excerpt(text),
         (None, []) => result.subtype.clone(),
         (None, errors) => excerpt(&errors.join("; ")),
@@ -461,26 +463,27 @@ pub(super) fn why_no_answer(
     stream: &StreamParser,
     result: &TurnResult,
 ) -> Option<(FailureCause, String)> {
-    let said = result.text.as_deref().unwrap_or_default();
+    let answer = result.text.as_deref().unwrap_or_default();
     if let Some(why) = stream.answered_requests.refusal(message::INITIALIZE) {
         let why = format!("Claude Code refused to renew the system prompt: {}", excerpt(why));
         return Some((FailureCause::Rejected, why));
     }
     if result.asked_no_model() {
-        let quoted = without_prompt(said);
-        let is_stopped = quoted != said || STOPPED_BY_HOOK.iter().any(|words| said.contains(words));
-        let said = excerpt(quoted);
-        if let Some(hook) = stream.traces.stopping_hook().or(is_stopped.then_some(&said)) {
+        let quoted = without_prompt(answer);
+        let is_stopped =
+            quoted != answer || STOPPED_BY_HOOK.iter().any(|words| answer.contains(words));
+        let answer = excerpt(quoted);
+        if let Some(hook) = stream.traces.stopping_hook().or(is_stopped.then_some(&answer)) {
             let why =
                 format!("a hook stopped the prompt, and no model was asked: {hook}{HOOK_ADVICE}");
             return Some((FailureCause::Rejected, why));
         }
         if !stream.traces.runs_command {
-            let why = format!("Claude Code ended the turn without asking the model: \"{said}\"");
+            let why = format!("Claude Code ended the turn without asking the model: \"{answer}\"");
             return Some((FailureCause::Crash, why));
         }
-        let is_unknown = NO_COMMAND.iter().any(|words| said.contains(words));
-        let why = format!("Claude Code cannot run the command: {said}");
+        let is_unknown = NO_COMMAND.iter().any(|words| answer.contains(words));
+        let why = format!("Claude Code cannot run the command: {answer}");
         return is_unknown.then_some((FailureCause::Rejected, why));
     }
     if let Some(reason) = result.terminal_reason.as_deref().filter(|_| !result.is_finished()) {
@@ -491,7 +494,7 @@ pub(super) fn why_no_answer(
             (FailureCause::Crash, format!("Claude Code {ended}"))
         });
     }
-    let is_empty = says_nothing(said) && result.structured.is_none();
+    let is_empty = says_nothing(answer) && result.structured.is_none();
     let hook = stream.traces.looping_hook().filter(|_| is_empty)?;
     let why = format!(
         "a Stop hook kept the turn from ending until Claude Code gave up, and the model has not answered: {hook}{HOOK_ADVICE}"

@@ -80,7 +80,7 @@ pub struct ClaudeRunner {
     pub(super) has_swept: Cell<bool>,
     /// True if a turn may have had its own system prompt: after the first turn with one, and in a run that an earlier
     /// runtime served.
-    pub(super) own_system_prompts: Cell<bool>,
+    pub(super) has_system_prompts: Cell<bool>,
 }
 
 /// The signals to a running turn: how to stop it, and messages for it.
@@ -136,7 +136,7 @@ impl ClaudeRunner {
             warnings: Warnings::default(),
             has_followed: Cell::new(false),
             writes,
-            own_system_prompts: Cell::new(is_resumed),
+            has_system_prompts: Cell::new(is_resumed),
             is_resumed,
             has_swept: Cell::new(false),
         }
@@ -279,7 +279,7 @@ impl StepRunner for ClaudeRunner {
         }
     }
 
-    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+    fn started_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         turns.into_iter().filter(|turn| TurnFiles::of(&self.steps, turn).are_there()).collect()
     }
 
@@ -457,17 +457,17 @@ mod ending_processes_tests {
 
     #[tokio::test]
     async fn turns_of_the_session_and_of_the_agent_wait_for_the_end_of_the_process() {
-        let (one, two) = (AgentId::main().child(1), AgentId::main().child(2));
+        let (first, second) = (AgentId::main().child(1), AgentId::main().child(2));
         let resumed = Session::resumed(SessionId::new("s"), None);
         let branch = resumed.branch(SessionId::new("b"));
         let processes = EndingProcesses::default();
         let [(end, ended), (end_other, other_ended)] =
             [oneshot::channel::<()>(), oneshot::channel::<()>()];
         let test = async {
-            processes.end(SessionId::new("s"), Some(one.clone()), async { drop(ended.await) });
+            processes.end(SessionId::new("s"), Some(first.clone()), async { drop(ended.await) });
             processes.end(SessionId::new("s"), None, async { drop(other_ended.await) });
-            processes.ended(&fresh("new"), &two).await;
-            processes.ended(&Session::resumed(SessionId::new("other"), None), &two).await;
+            processes.ended(&fresh("new"), &second).await;
+            processes.ended(&Session::resumed(SessionId::new("other"), None), &second).await;
             let is_waiting = async |session: &Session, agent: &AgentId| {
                 tokio::select! {
                     biased;
@@ -475,13 +475,13 @@ mod ending_processes_tests {
                     () = tokio::task::yield_now() => true,
                 }
             };
-            assert!(is_waiting(&resumed, &two).await && is_waiting(&branch, &two).await);
-            assert!(is_waiting(&fresh("new"), &one).await);
+            assert!(is_waiting(&resumed, &second).await && is_waiting(&branch, &second).await);
+            assert!(is_waiting(&fresh("new"), &first).await);
             end.send(()).expect("it waits");
-            processes.ended(&fresh("new"), &one).await;
-            assert!(is_waiting(&resumed, &one).await, "the other process of the session lives");
+            processes.ended(&fresh("new"), &first).await;
+            assert!(is_waiting(&resumed, &first).await, "the other process of the session lives");
             end_other.send(()).expect("it waits");
-            tokio::join!(processes.ended(&resumed, &one), processes.ended(&branch, &two));
+            tokio::join!(processes.ended(&resumed, &first), processes.ended(&branch, &second));
             processes.end(SessionId::new("t"), None, async {});
             assert_eq!(processes.0.borrow().len(), 1, "what has ended is forgotten");
         };

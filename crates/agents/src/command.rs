@@ -60,9 +60,9 @@ pub fn arguments(
     if let Some(model) = &options.model {
         arguments.extend(["--model".to_owned(), model.to_string()]);
     }
-    let own_mode = options.turn.permission_mode;
+    let declared_mode = options.turn.permission_mode;
     match &settings.permission {
-        _ if own_mode.is_some() => {}
+        _ if declared_mode.is_some() => {}
         RunPermission::Mode(mode) => {
             arguments.extend(["--permission-mode".to_owned(), mode.clone()]);
         }
@@ -79,7 +79,7 @@ pub fn arguments(
         arguments.extend([BUDGET_FLAG.to_owned(), spending_limit.dollars().to_string()]);
     }
     // The options of a state come last, so they override the options of the run.
-    match own_mode {
+    match declared_mode {
         Some(PermissionMode::BypassPermissions) => arguments.push(SKIP_ALL.to_owned()),
         Some(mode) => arguments.extend(["--permission-mode".to_owned(), mode.name().to_owned()]),
         None => {}

@@ -148,13 +148,11 @@ impl ClaudeRunner {
             return;
         }
         let _starts = StartsAhead(&self.starts_ahead);
-        while self.pool.prestarted_count() < self.settings.prestart && self.start_one_ahead().await
-        {
-        }
+        while self.pool.prestarted_count() < self.settings.prestart && self.prestart_next().await {}
     }
 
     /// Starts one, and returns whether it could.
-    async fn start_one_ahead(&self) -> bool {
+    async fn prestart_next(&self) -> bool {
         if self.refuse_if_stopped().is_err() {
             return false;
         }

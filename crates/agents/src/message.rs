@@ -141,8 +141,9 @@ mod tests {
 
     #[test]
     fn each_option_switch_becomes_control_request() {
-        let request = |one: ProcessSwitch| {
-            let line: serde_json::Value = serde_json::from_str(&switch("m", &one)).expect("JSON");
+        let request = |change: ProcessSwitch| {
+            let line: serde_json::Value =
+                serde_json::from_str(&switch("m", &change)).expect("JSON");
             line["request"].clone()
         };
         let model = request(ProcessSwitch::Model(ModelName::HAIKU));

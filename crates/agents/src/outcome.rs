@@ -187,7 +187,7 @@ impl ClaudeRunner {
         } else if !matches!(end, FollowEnd::Exited(_)) {
             stream.cut_off();
             // After an interrupt, Claude Code would answer a message that waits.
-            if !stream.messages.are_on_the_way() {
+            if !stream.messages.are_in_flight() {
                 interrupt(&mut worker, &mut stream, stop).await;
             }
         }
@@ -261,7 +261,7 @@ impl ClaudeRunner {
             && matches!(end, FollowEnd::Result)
             && has_answered(stream)
             && worker.stdin.is_some()
-            && !stream.messages.are_on_the_way()
+            && !stream.messages.are_in_flight()
             && *stop.borrow() == StopLevel::None
     }
 
@@ -349,7 +349,7 @@ fn is_settled(
         && !worker.may_leave_others
         && !stream.background.has_running()
         && stream.partials == 0
-        && !stream.messages.are_on_the_way()
+        && !stream.messages.are_in_flight()
         && *stop.borrow() == StopLevel::None
 }
 

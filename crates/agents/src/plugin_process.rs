@@ -105,13 +105,13 @@ pub fn environment(
     marker: &EnvironmentMarker,
     name: &str,
 ) -> Vec<(OsString, OsString)> {
-    let own = [
+    let marks = [
         ("RAYMOND_RUN", OsString::from(marker.run.as_str())),
         ("RAYMOND_DIR", marker.dir.clone().into_os_string()),
         ("RAYMOND_PLUGIN", OsString::from(name)),
     ];
-    let own = own.map(|(name, value)| (OsString::from(name), value));
-    passed_on(callers, named).into_iter().chain(own).collect()
+    let marks = marks.map(|(name, value)| (OsString::from(name), value));
+    passed_on(callers, named).into_iter().chain(marks).collect()
 }
 
 // The environment of the programs beside Claude Code: plug-ins, hooks, the commands and scripts of graphs, git.

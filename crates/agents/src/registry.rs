@@ -40,7 +40,7 @@ const DIRECTORY: &str = "processes";
 const KEY: &str = "key";
 
 /// The program of this process, also after its file was replaced.
-const OWN_PROGRAM: &str = "/proc/self/exe";
+const SELF_EXE: &str = "/proc/self/exe";
 
 /// The place where the system says which file formats are executed by other programs.
 const FURTHER_FORMATS: &str = "/proc/sys/fs/binfmt_misc/register";
@@ -290,12 +290,12 @@ static ACTIVE: OnceLock<ActiveRegistry> = OnceLock::new();
 static SUPERVISED: OnceLock<String> = OnceLock::new();
 
 /// The entry of this process as a supervisor, and the user's key, each with its lock.
-static OWN_LOCKS: Mutex<[Option<File>; 2]> = Mutex::new([None, None]);
+static HELD_LOCKS: Mutex<[Option<File>; 2]> = Mutex::new([None, None]);
 
 /// Has this process, which is raymond itself, enter what it starts. `acting` is the agent that it acts for.
 pub fn activate(registry: ProcessRegistry, acting: Option<ActingAgent>) {
     let is_made = DirBuilder::new().recursive(true).mode(0o700).create(&registry.dir).is_ok();
-    if is_made && Path::new(OWN_PROGRAM).exists() {
+    if is_made && Path::new(SELF_EXE).exists() {
         let _ = ACTIVE.set(ActiveRegistry { registry, acting });
     }
 }
@@ -317,12 +317,12 @@ fn keep_entered() {
     };
     let pid = std::process::id();
     let Some(stat) = read_stat(pid) else { return };
-    let mut locks = OWN_LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut locks = HELD_LOCKS.lock().unwrap_or_else(PoisonError::into_inner);
     let [entry, key] = &mut *locks;
     if entry.is_none() || !registry.path(pid, stat.started).exists() {
         let _ = DirBuilder::new().recursive(true).mode(0o700).create(&registry.dir);
-        let own = ProcessEntry::of(pid, stat, EntryKind::Supervisor).by(acting.as_ref());
-        *entry = registry.enter(ProcessEntry { turn: run.clone(), ..own }).ok();
+        let supervisor = ProcessEntry::of(pid, stat, EntryKind::Supervisor).by(acting.as_ref());
+        *entry = registry.enter(ProcessEntry { turn: run.clone(), ..supervisor }).ok();
     }
     if key.is_none() {
         let locked = |file: &File| flock(file, FlockOperation::NonBlockingLockShared).is_ok();
@@ -379,7 +379,7 @@ pub(super) fn launched(
     let named = |name| variable(name).unwrap_or_default();
     let dir = active.registry.dir.clone().into_os_string();
     let (run, agent) = (named("RAYMOND_RUN"), named("RAYMOND_AGENT"));
-    Ok(Some(vec![OWN_PROGRAM.into(), LAUNCH.into(), dir, run, agent, turn, program.into()]))
+    Ok(Some(vec![SELF_EXE.into(), LAUNCH.into(), dir, run, agent, turn, program.into()]))
 }
 
 /// Checks what the system checks of a program, because the launcher cannot report it to the starter.

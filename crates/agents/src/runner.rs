@@ -31,7 +31,7 @@ pub trait StepRunner {
     ) -> LocalFuture<TurnOutcome>;
 
     /// Returns the turns that were begun before: they run already, or have ended.
-    fn begun_turns(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {
+    fn started_turns(&self, _turns: Vec<TurnId>) -> Vec<TurnId> {
         Vec::new()
     }
 

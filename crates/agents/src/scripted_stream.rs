@@ -152,8 +152,8 @@ impl TakenReplies {
         }
         let taken = taken.get_or_insert_default();
         let first = TurnId { agent: turn.agent.clone(), step: 0, turn: 0 };
-        let own = taken.range(first..).take_while(|(other, _)| other.agent == turn.agent);
-        let of_list = own.filter(|(other, (list, _))| *other != turn && list == key);
+        let earlier = taken.range(first..).take_while(|(other, _)| other.agent == turn.agent);
+        let of_list = earlier.filter(|(other, (list, _))| *other != turn && list == key);
         Ok(of_list.map(|(_, (_, reply))| *reply).collect())
     }
 

@@ -148,7 +148,7 @@ pub fn missing_sessions(
 
 /// The messages of a session that its origin does not have.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub struct SaidInSession {
+pub struct SessionMessages {
     /// Their number.
     pub count: usize,
     /// The last message, if it is the model's. Words of the person that have no reply are the end of the session, too.
@@ -170,22 +170,22 @@ struct SessionLine {
 ///
 /// # Errors
 /// A file cannot be read. A missing file counts as a file without messages.
-pub fn said(session: &Path, origin: &Path) -> std::io::Result<SaidInSession> {
+pub fn messages(session: &Path, origin: &Path) -> std::io::Result<SessionMessages> {
     let mut known = HashSet::new();
     for_each_message(origin, |id, _| {
         known.insert(id);
     })?;
-    let mut said = SaidInSession::default();
+    let mut messages = SessionMessages::default();
     for_each_message(session, |id, is_reply| {
         let message = MessageId::new(&id);
         // The program writes some messages a second time.
         if !known.insert(id) {
             return;
         }
-        said.count += 1;
-        said.last_reply = is_reply.then_some(message);
+        messages.count += 1;
+        messages.last_reply = is_reply.then_some(message);
     })?;
-    Ok(said)
+    Ok(messages)
 }
 
 /// Passes the id of each message to `visit`, and whether it is the model's. Lines of other kinds are left out.
@@ -298,21 +298,21 @@ mod tests {
 }
 
 #[cfg(test)]
-mod said_in_session_tests {
+mod session_messages_tests {
     use super::*;
 
     #[test]
     fn messages_that_the_origin_lacks_were_said() {
         let folder = tempfile::tempdir().expect("a directory");
         let [origin, session] = ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name));
-        let said_there = || said(&session, &origin).expect("read");
-        assert_eq!(said_there(), SaidInSession::default(), "there are no files");
+        let found = || messages(&session, &origin).expect("read");
+        assert_eq!(found(), SessionMessages::default(), "there are no files");
         let before = r#"{"type":"user","uuid":"u1"}
 {"type":"assistant","uuid":"a1","message":{}}
 "#;
         std::fs::write(&origin, before).expect("written");
         std::fs::write(&session, before).expect("written");
-        assert_eq!(said_there(), SaidInSession::default());
+        assert_eq!(found(), SessionMessages::default());
         let more = r#"{"type":"mode"}
 {"type":"user","uuid":"u2"}
 {"type":"assistant","uuid":"a2"}
@@ -321,10 +321,10 @@ mod said_in_session_tests {
 {"type":"user","uuid":"u2"}
 {"type":"assist"#;
         std::fs::write(&session, format!("{before}{more}")).expect("written");
-        assert_eq!(said_there(), SaidInSession { count: 3, last_reply: None });
+        assert_eq!(found(), SessionMessages { count: 3, last_reply: None });
         let shorter = more.replace("u3", "u2");
         std::fs::write(&session, format!("{before}{shorter}")).expect("written");
         let last_reply = Some(MessageId::new("a2"));
-        assert_eq!(said_there(), SaidInSession { count: 2, last_reply });
+        assert_eq!(found(), SessionMessages { count: 2, last_reply });
     }
 }

@@ -384,7 +384,7 @@ mod model_times_tests {
         assert_eq!(last_reported(b""), None);
         assert_eq!(last_reported(result(7).as_bytes()), Some(7));
         assert_eq!(last_reported(b"{\"type\":\"result\",\"duration_api_ms\":"), None);
-        let said = json!({ "type": "assistant", "text": "\"duration_api_ms\":3" });
-        assert_eq!(last_reported(format!("{}{said}\n", result(7)).as_bytes()), Some(7));
+        let answer = json!({ "type": "assistant", "text": "\"duration_api_ms\":3" });
+        assert_eq!(last_reported(format!("{}{answer}\n", result(7)).as_bytes()), Some(7));
     }
 }

@@ -322,7 +322,7 @@ const TAIL_CHUNK_BYTES: u64 = 1024 * 1024;
 ///
 /// # Errors
 /// The system's error; a directory that does not exist counts as empty.
-pub fn for_each_begun(steps: &Path, mut visit: impl FnMut(&str)) -> io::Result<()> {
+pub fn for_each_started(steps: &Path, mut visit: impl FnMut(&str)) -> io::Result<()> {
     let entries = match std::fs::read_dir(steps) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
         entries => entries?,
@@ -344,7 +344,7 @@ pub fn for_each_begun(steps: &Path, mut visit: impl FnMut(&str)) -> io::Result<(
 pub(super) fn turns_of(steps: &Path, agent: &AgentId) -> io::Result<BTreeSet<TurnId>> {
     let name = agent.file_name();
     let mut turns = BTreeSet::new();
-    for_each_begun(steps, |stem| {
+    for_each_started(steps, |stem| {
         turns.extend(stem.strip_prefix(&*name).and_then(|rest| {
             let (step, turn) = rest.strip_prefix('-')?.split_once('-')?;
             Some(TurnId {
@@ -647,7 +647,7 @@ mod turn_tail_tests {
             File::create(steps.path().join(name)).expect("made");
         }
         let mut found = Vec::new();
-        for_each_begun(steps.path(), |stem| found.push(stem.to_owned())).expect("read");
+        for_each_started(steps.path(), |stem| found.push(stem.to_owned())).expect("read");
         found.sort();
         assert_eq!(found, ["main-30-0", "main.1-10-1", "main.1-2-0"]);
         assert_eq!(last(steps.path(), &agent).expect("read"), Some(turn(&agent, 10, 1)));

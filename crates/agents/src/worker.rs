@@ -360,7 +360,7 @@ pub(super) const TERM_GRACE: Duration = Duration::from_secs(2);
 #[derive(Debug)]
 pub enum WorkerProcess {
     /// It was started by this runtime.
-    Own(Box<ChildProcess>),
+    Child(Box<ChildProcess>),
     /// It was found running.
     Adopted(OrphanProcess),
     /// It does not run; only its files are left.
@@ -401,8 +401,8 @@ impl WorkerProcess {
         if start.in_tree {
             added.push(("PWD".into(), start.cwd.clone().into_os_string()));
         }
-        let own = start.environment.into_iter();
-        added.extend(own.map(|(name, value)| (name.into(), value.into())));
+        let added_variables = start.environment.into_iter();
+        added.extend(added_variables.map(|(name, value)| (name.into(), value.into())));
         let mut removed = vec![ENGINE, FACTS_ENGINE];
         if start.in_tree {
             removed.extend(REPOSITORY);
@@ -418,13 +418,13 @@ impl WorkerProcess {
             purpose: ProcessPurpose::Turn,
             outlives_handle: true,
         })?;
-        Ok(Self::Own(Box::new(child)))
+        Ok(Self::Child(Box::new(child)))
     }
 
     /// Returns its stdin, if that is a pipe; it can be taken once.
     pub fn take_stdin(&mut self) -> Option<ChildStdin> {
         match self {
-            Self::Own(child) => child.take_stdin(),
+            Self::Child(child) => child.take_stdin(),
             Self::Adopted(_) | Self::Gone => None,
         }
     }
@@ -432,7 +432,7 @@ impl WorkerProcess {
     /// Returns whether it is known to have ended.
     pub fn has_ended(&mut self) -> bool {
         match self {
-            Self::Own(child) => child.has_ended(),
+            Self::Child(child) => child.has_ended(),
             Self::Adopted(orphan) => !orphans::is_alive(orphan),
             Self::Gone => true,
         }
@@ -441,7 +441,7 @@ impl WorkerProcess {
     /// Returns its process group.
     pub fn group(&self) -> Option<ProcessGroup> {
         match self {
-            Self::Own(child) => Some(child.group()),
+            Self::Child(child) => Some(child.group()),
             Self::Adopted(orphan) => Some(ProcessGroup::of(orphan.pid)),
             Self::Gone => None,
         }
@@ -450,7 +450,7 @@ impl WorkerProcess {
     /// Waits for its end. May be dropped and called again.
     pub async fn exited(&mut self) -> ProcessExit {
         match self {
-            Self::Own(child) => child.exited().await,
+            Self::Child(child) => child.exited().await,
             Self::Adopted(orphan) => {
                 while orphans::is_alive(orphan) {
                     tokio::time::sleep(ADOPTED_POLL_INTERVAL).await;
@@ -577,18 +577,21 @@ mod cancellation_tests {
     #[test]
     fn stop_affects_single_turn_and_stop_all_affects_every_turn() {
         let stops = CancellationTokens::default();
-        let (one, two) = (AgentId::main().child(1), AgentId::main().child(2));
-        let (level_one, level_two) = (stops.of_turn(&one), stops.of_turn(&two));
-        stops.stop(&one);
-        assert_eq!((*level_one.borrow(), *level_two.borrow()), (StopLevel::Soon, StopLevel::None));
+        let (first, second) = (AgentId::main().child(1), AgentId::main().child(2));
+        let (level_first, level_second) = (stops.of_turn(&first), stops.of_turn(&second));
+        stops.stop(&first);
+        assert_eq!(
+            (*level_first.borrow(), *level_second.borrow()),
+            (StopLevel::Soon, StopLevel::None)
+        );
         assert_eq!(stops.run_level(), StopLevel::None);
         stops.stop_all(StopLevel::Patiently);
         assert_eq!(
-            (*level_one.borrow(), *level_two.borrow()),
+            (*level_first.borrow(), *level_second.borrow()),
             (StopLevel::Soon, StopLevel::Patiently)
         );
-        stops.forget(&two);
-        assert_eq!(*stops.of_turn(&two).borrow(), StopLevel::Patiently);
+        stops.forget(&second);
+        assert_eq!(*stops.of_turn(&second).borrow(), StopLevel::Patiently);
         let three = AgentId::main().child(3);
         stops.stop(&three);
         assert_eq!(*stops.of_turn(&three).borrow(), StopLevel::Soon, "it was to begin just then");

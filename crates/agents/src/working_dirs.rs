@@ -95,7 +95,7 @@ impl WorkingDirs {
     pub fn directory(&self, working_dir: &WorkingDir) -> Result<PathBuf, String> {
         let top = match &working_dir.tree {
             Some(agent) => self.within(agent)?,
-            None => self.own_directory()?,
+            None => self.root_directory()?,
         };
         let Some(below) = &working_dir.cwd else { return Ok(top) };
         let path = top.join(below.as_str());
@@ -113,20 +113,20 @@ impl WorkingDirs {
 
     /// Returns the run's own directory. One in the clone of an exchange may not be led out of it by a link that came
     /// from there.
-    fn own_directory(&self) -> Result<PathBuf, String> {
+    fn root_directory(&self) -> Result<PathBuf, String> {
         let Some(copy) = &self.exchange else { return Ok(self.root.clone()) };
         let real = |path: &Path| {
             path.canonicalize()
                 .map_err(|error| format!("{} cannot be used: {error}", path.display()))
         };
-        let (own, top) = (real(&self.root)?, real(&copy.repository())?);
-        if own.starts_with(&top) && own.is_dir() {
+        let (directory, top) = (real(&self.root)?, real(&copy.repository())?);
+        if directory.starts_with(&top) && directory.is_dir() {
             return Ok(self.root.clone());
         }
         Err(format!(
             "the run's directory {} is {}, which is not in the clone of the exchange: a link there leads out of it; remove the link in the exchange",
             self.root.display(),
-            own.display()
+            directory.display()
         ))
     }
 

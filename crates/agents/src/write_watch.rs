@@ -179,24 +179,24 @@ mod tests {
 
         let folder = tempfile::tempdir().expect("a directory");
         let file = |name: &str| File::create(folder.path().join(name)).expect("a file");
-        let (mut one, mut other) = (file("one"), file("other"));
+        let (mut first, mut second) = (file("one"), file("other"));
         let watches = WriteWatches::of(folder.path().to_owned());
         let test = async {
             let watch = |name: &str| watches.watch(&folder.path().join(name)).expect("a watch");
-            let (follows_one, follows_other) = (watch("one"), watch("other"));
+            let (follows_first, follows_second) = (watch("one"), watch("other"));
             for _ in 0..2 {
-                one.write_all(b"line\n").expect("written");
-                follows_one.written().await;
+                first.write_all(b"line\n").expect("written");
+                follows_first.written().await;
             }
-            other.write_all(b"line\n").expect("written");
-            follows_other.written().await;
+            second.write_all(b"line\n").expect("written");
+            follows_second.written().await;
             let is_silent = tokio::select! {
                 biased;
-                () = follows_one.written() => false,
+                () = follows_first.written() => false,
                 () = tokio::task::yield_now() => true,
             };
             assert!(is_silent, "each is told of its own file");
-            drop(follows_one);
+            drop(follows_first);
             assert_eq!(watches.followed.borrow().len(), 1);
         };
         LocalSet::new().run_until(test).await;

@@ -9,15 +9,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::Serialize;
 
 use super::program::checked_program::{Program, ProgramSymbol};
-use super::program::control_flow::state_ways;
+use super::program::control_flow::state_edges;
 use super::prompt::workflow_map::{
     FolderGraphReader, FolderState, WorkflowMap, WorkflowMapOptions,
 };
 use super::replies::key_of;
 use super::source::WorkflowSource;
-use crate::graph::targets::{is_computed, ways};
+use crate::graph::targets::{is_computed, transitions};
 use raymond_model::id::StateName;
-use raymond_model::observed_run::{ObservedRun, ObservedWay, ObservedWayCase, ProgramMove};
+use raymond_model::observed_run::{ObservedRun, ObservedTransition, ProgramMove, TransitionCase};
 
 /// The most states that are looked at.
 const MAX_STATES: usize = 10_000;
@@ -28,9 +28,9 @@ pub struct WorkflowPlaces {
     names: BTreeSet<String>,
     asked: BTreeSet<String>,
     files: BTreeSet<String>,
-    ways: BTreeSet<ObservedWay>,
+    transitions: BTreeSet<ObservedTransition>,
     /// The ways whose target is computed.
-    computed_ways: BTreeSet<ObservedWay>,
+    computed_transitions: BTreeSet<ObservedTransition>,
     /// The programs, by their places.
     programs: BTreeMap<String, ProgramStates>,
 }
@@ -59,17 +59,23 @@ impl WorkflowPlaces {
             self.names.insert(name.to_owned());
             self.asked.extend(state.prompt().map(|_| name.to_owned()));
             self.asked.extend(text.evaluator().map(ToString::to_string));
-            for way in text.ways.iter().filter(|way| way.is_certain()) {
-                self.ways.extend(ObservedWay::of(name, &way.transition));
+            for edge in text.edges.iter().filter(|edge| edge.is_certain()) {
+                self.transitions.extend(ObservedTransition::of(name, &edge.transition));
             }
         } else if let Some(graph) = state.graph() {
             for (node, content) in &graph.nodes {
                 let place = format!("{name}#{node}");
-                for way in ways(content) {
-                    let case = way.outcome.map_or(ObservedWayCase::Any, ObservedWayCase::Outcome);
-                    let is_computed = is_computed(way.to);
-                    let way = ObservedWay { from: place.clone(), case, to: way.to.to_string() };
-                    if is_computed { &mut self.computed_ways } else { &mut self.ways }.insert(way);
+                for edge in transitions(content) {
+                    let case = edge.outcome.map_or(TransitionCase::Any, TransitionCase::Outcome);
+                    let is_computed = is_computed(edge.to);
+                    let edge =
+                        ObservedTransition { from: place.clone(), case, to: edge.to.to_string() };
+                    if is_computed {
+                        &mut self.computed_transitions
+                    } else {
+                        &mut self.transitions
+                    }
+                    .insert(edge);
                 }
                 self.names.insert(place.clone());
                 self.asked.insert(place);
@@ -108,8 +114,8 @@ impl WorkflowPlaces {
         self.names.extend(other.names);
         self.asked.extend(other.asked);
         self.files.extend(other.files);
-        self.ways.extend(other.ways);
-        self.computed_ways.extend(other.computed_ways);
+        self.transitions.extend(other.transitions);
+        self.computed_transitions.extend(other.computed_transitions);
         self.programs.extend(other.programs);
     }
 }
@@ -129,27 +135,24 @@ pub struct PlacesCoverage {
     /// Those that no run enters.
     pub missed_states: Vec<String>,
     /// The number of its transitions and ways, without those that are not counted.
-    #[serde(rename = "transitions")]
-    pub ways: usize,
+    pub transitions: usize,
     /// Those that no run takes.
-    #[serde(rename = "missed_transitions")]
-    pub missed_ways: Vec<String>,
+    pub missed_transitions: Vec<String>,
     /// Those that are not counted, because runs do not tell whether they are taken, each with the reason.
-    #[serde(rename = "uncounted_transitions")]
-    pub uncounted_ways: Vec<String>,
+    pub uncounted_transitions: Vec<String>,
 }
 
 impl PlacesCoverage {
     /// Returns the coverage of the places of a workflow by runs.
     pub fn of(places: &WorkflowPlaces, runs: &[&ObservedRun]) -> Self {
-        let mut coverage = Self { ways: places.ways.len(), ..Self::default() };
-        for way in &places.ways {
-            if !runs.iter().any(|run| run.ways.iter().any(|taken| taken.is(way))) {
-                coverage.missed_ways.push(way.to_string());
+        let mut coverage = Self { transitions: places.transitions.len(), ..Self::default() };
+        for edge in &places.transitions {
+            if !runs.iter().any(|run| run.transitions.iter().any(|taken| taken.is(edge))) {
+                coverage.missed_transitions.push(edge.to_string());
             }
         }
-        for way in &places.computed_ways {
-            coverage.uncounted_ways.push(format!("{way}: the target is computed"));
+        for edge in &places.computed_transitions {
+            coverage.uncounted_transitions.push(format!("{edge}: the target is computed"));
         }
         let steps = runs.iter().flat_map(|run| run.path(None));
         let mut entered: BTreeSet<String> = steps.map(str::to_owned).collect();
@@ -171,25 +174,25 @@ impl PlacesCoverage {
     ) -> BTreeSet<String> {
         let place = |state: &str| format!("{program}#{state}");
         let mut entered = BTreeSet::new();
-        let mut taken = TakenStateWays::default();
+        let mut taken = TakenEdges::default();
         let moves = runs.iter().flat_map(|run| &run.moves);
         for record in moves.filter(|record| record.program == program) {
             states.take(&mut taken, record);
             entered.extend([place(&record.from), place(&record.to)]);
             entered.extend(record.entered.keys().map(|state| place(state)));
         }
-        for way in states.ways() {
-            let (from, to) = states.names_of(way);
+        for edge in states.edges() {
+            let (from, to) = states.names_of(edge);
             let shown = format!("{} → {to}", place(from));
-            if taken.certain.contains(&way) {
+            if taken.certain.contains(&edge) {
                 entered.extend([place(from), place(to)]);
-                self.ways += 1;
-            } else if taken.possible.contains(&way) {
+                self.transitions += 1;
+            } else if taken.possible.contains(&edge) {
                 let why = "it may have been taken; the records do not show it";
-                self.uncounted_ways.push(format!("{shown}: {why}"));
+                self.uncounted_transitions.push(format!("{shown}: {why}"));
             } else {
-                self.ways += 1;
-                self.missed_ways.push(shown);
+                self.transitions += 1;
+                self.missed_transitions.push(shown);
             }
         }
         entered
@@ -201,23 +204,23 @@ const MAX_STEPS: u32 = 10_000;
 
 /// A way between two states, by their numbers. What leads from one to the other, such as `goto` or a timeout, is not
 /// told apart.
-type StateWay = (usize, usize);
+type StateEdge = (usize, usize);
 
 /// The states of a program, and the ways between them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct ProgramStates {
     names: Vec<ProgramSymbol>,
-    moves: BTreeSet<StateWay>,
-    falls: BTreeSet<StateWay>,
+    moves: BTreeSet<StateEdge>,
+    falls: BTreeSet<StateEdge>,
 }
 
 /// The ways that were taken, and those that may have been.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct TakenStateWays {
+struct TakenEdges {
     /// Those that were taken for certain.
-    certain: BTreeSet<StateWay>,
+    certain: BTreeSet<StateEdge>,
     /// Those that were, or may have been.
-    possible: BTreeSet<StateWay>,
+    possible: BTreeSet<StateEdge>,
 }
 
 impl ProgramStates {
@@ -226,26 +229,26 @@ impl ProgramStates {
         let names = program.states.iter().map(|state| state.name.clone()).collect();
         let within = |(_, to, _): &(usize, usize, bool)| *to < program.states.len();
         let (falls, moves): (Vec<_>, Vec<_>) =
-            state_ways(program).filter(within).partition(|(.., falls)| *falls);
-        let ways = |all: Vec<(usize, usize, bool)>| {
+            state_edges(program).filter(within).partition(|(.., falls)| *falls);
+        let edges = |all: Vec<(usize, usize, bool)>| {
             all.into_iter().map(|(from, to, _)| (from, to)).collect()
         };
-        Self { names, moves: ways(moves), falls: ways(falls) }
+        Self { names, moves: edges(moves), falls: edges(falls) }
     }
 
     /// Returns the ways between the states.
-    fn ways(&self) -> impl Iterator<Item = StateWay> {
+    fn edges(&self) -> impl Iterator<Item = StateEdge> {
         self.moves.union(&self.falls).copied()
     }
 
     /// Returns the names of the two states of a way.
-    fn names_of(&self, (from, to): StateWay) -> (&str, &str) {
+    fn names_of(&self, (from, to): StateEdge) -> (&str, &str) {
         let name = |number: usize| self.names.get(number).map_or("", |name| &**name);
         (name(from), name(to))
     }
 
     /// Adds the ways of a record to those that were taken.
-    fn take(&self, taken: &mut TakenStateWays, record: &ProgramMove) {
+    fn take(&self, taken: &mut TakenEdges, record: &ProgramMove) {
         let number = |name: &str| self.names.iter().position(|known| **known == *name);
         let (Some(from), Some(to)) = (number(&record.from), number(&record.to)) else { return };
         let counted = record.entered.iter();
@@ -259,8 +262,8 @@ impl ProgramStates {
             taken.possible.extend(found.possible);
         } else {
             // The program was another one, or the record is too long: each way to a state that was entered is possible.
-            let entered = |way: &StateWay| entered.contains_key(&way.1);
-            taken.possible.extend(self.ways().filter(entered));
+            let entered = |edge: &StateEdge| entered.contains_key(&edge.1);
+            taken.possible.extend(self.edges().filter(entered));
         }
     }
 }
@@ -271,8 +274,8 @@ struct PathSearch<'program> {
     to: usize,
     /// The moves that are left, by the state that they lead to.
     left: BTreeMap<usize, u64>,
-    path: Vec<StateWay>,
-    found: Option<TakenStateWays>,
+    path: Vec<StateEdge>,
+    found: Option<TakenEdges>,
     steps: u32,
 }
 
@@ -283,22 +286,22 @@ impl PathSearch<'_> {
             return;
         }
         if here == self.to && self.left.values().all(|count| *count == 0) {
-            let path: BTreeSet<StateWay> = self.path.iter().copied().collect();
-            let found = self.found.get_or_insert_with(|| TakenStateWays {
+            let path: BTreeSet<StateEdge> = self.path.iter().copied().collect();
+            let found = self.found.get_or_insert_with(|| TakenEdges {
                 certain: path.clone(),
                 possible: BTreeSet::new(),
             });
-            found.certain.retain(|way| path.contains(way));
+            found.certain.retain(|edge| path.contains(edge));
             found.possible.extend(path);
         }
         let states = self.states;
-        for way in states.moves.range((here, 0)..=(here, usize::MAX)) {
-            let Some(count) = self.left.get_mut(&way.1).filter(|count| **count > 0) else {
+        for edge in states.moves.range((here, 0)..=(here, usize::MAX)) {
+            let Some(count) = self.left.get_mut(&edge.1).filter(|count| **count > 0) else {
                 continue;
             };
             *count -= 1;
-            self.onward(*way);
-            if let Some(count) = self.left.get_mut(&way.1) {
+            self.onward(*edge);
+            if let Some(count) = self.left.get_mut(&edge.1) {
                 *count += 1;
             }
         }
@@ -307,9 +310,9 @@ impl PathSearch<'_> {
         }
     }
 
-    fn onward(&mut self, way: StateWay) {
-        self.path.push(way);
-        self.pass(way.1);
+    fn onward(&mut self, edge: StateEdge) {
+        self.path.push(edge);
+        self.pass(edge.1);
         self.path.pop();
     }
 }
@@ -322,11 +325,11 @@ mod tests {
 
     /// Returns the ways of a record in a program of the states a, b, c, d.
     fn taken(
-        moves: &[StateWay],
-        falls: &[StateWay],
+        moves: &[StateEdge],
+        falls: &[StateEdge],
         path: &str,
         entered: &[(&str, u64)],
-    ) -> (Vec<StateWay>, Vec<StateWay>) {
+    ) -> (Vec<StateEdge>, Vec<StateEdge>) {
         let states = ProgramStates {
             names: ["a", "b", "c", "d"].map(Arc::from).into(),
             moves: moves.iter().copied().collect(),
@@ -336,7 +339,7 @@ mod tests {
         let program = "p.lisp".to_owned();
         let (from, to) = path.split_once(' ').expect("two states");
         let record = ProgramMove { program, from: from.into(), to: to.into(), entered };
-        let mut taken = TakenStateWays::default();
+        let mut taken = TakenEdges::default();
         states.take(&mut taken, &record);
         (taken.certain.into_iter().collect(), taken.possible.into_iter().collect())
     }
@@ -367,7 +370,8 @@ mod tests {
 
     #[test]
     fn long_record_is_not_searched_for_ever() {
-        let all: Vec<StateWay> = (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).collect();
+        let all: Vec<StateEdge> =
+            (0..4).flat_map(|from| (0..4).map(move |to| (from, to))).collect();
         let entered = [("a", 30), ("b", 30), ("c", 30)];
         let (certain, possible) = taken(&all, &[], "a a", &entered);
         assert_eq!((certain.len(), possible.len()), (0, 12));

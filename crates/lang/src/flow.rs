@@ -261,12 +261,12 @@ impl<P: Ord + Copy> FlowMap<P> {
     /// Returns the map of these ways, each from a place to a place. `places` may have no way at all.
     pub fn new(
         places: impl IntoIterator<Item = P>,
-        ways: impl IntoIterator<Item = (P, P)>,
+        edges: impl IntoIterator<Item = (P, P)>,
     ) -> Self {
         let mut onward: BTreeMap<P, Vec<P>> =
             places.into_iter().map(|place| (place, Vec::new())).collect();
         let mut back: BTreeMap<P, Vec<P>> = BTreeMap::new();
-        for (from, to) in ways {
+        for (from, to) in edges {
             onward.entry(from).or_default().push(to);
             back.entry(to).or_default().push(from);
         }
@@ -358,14 +358,14 @@ impl<P: Ord + Copy> FlowLoops<P> {
 }
 
 fn reached<P: Ord + Copy>(
-    ways: &BTreeMap<P, Vec<P>>,
+    edges: &BTreeMap<P, Vec<P>>,
     places: impl IntoIterator<Item = P>,
     is_closed: impl Fn(P) -> bool,
 ) -> BTreeSet<P> {
     let mut ahead: Vec<P> = places.into_iter().collect();
     let mut reached: BTreeSet<P> = ahead.iter().copied().collect();
     while let Some(place) = ahead.pop() {
-        let next = ways.get(&place).into_iter().flatten();
+        let next = edges.get(&place).into_iter().flatten();
         ahead.extend(next.copied().filter(|next| !is_closed(*next) && reached.insert(*next)));
     }
     reached
@@ -376,12 +376,12 @@ pub(crate) mod tests {
     use super::*;
 
     /// Returns a map of ways such as `AB`.
-    fn map(ways: &str) -> FlowMap<char> {
-        let ways: Vec<(char, char)> = ways
+    fn map(edges: &str) -> FlowMap<char> {
+        let edges: Vec<(char, char)> = edges
             .split(' ')
-            .filter_map(|way| Some((way.chars().next()?, way.chars().nth(1)?)))
+            .filter_map(|edge| Some((edge.chars().next()?, edge.chars().nth(1)?)))
             .collect();
-        FlowMap::new([], ways)
+        FlowMap::new([], edges)
     }
 
     fn text(places: impl IntoIterator<Item = char>) -> String {
@@ -414,8 +414,8 @@ pub(crate) mod tests {
 
     #[test]
     fn long_ways_are_followed_in_linear_time() {
-        let ways = (0..200_000).map(|place| (place, place + 1));
-        let map = FlowMap::new([], ways);
+        let edges = (0..200_000).map(|place| (place, place + 1));
+        let map = FlowMap::new([], edges);
         assert_eq!(map.reached_from([0]).len(), 200_001);
         assert!(!map.loops().leads_back(5, 4));
     }

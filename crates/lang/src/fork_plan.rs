@@ -313,7 +313,7 @@ mod tests {
         assert!(empty[0].agents.is_empty());
         let groups = plan.into_groups_of(&fork);
         let sizes: Vec<_> =
-            groups.iter().map(|own| (own.state.as_str(), own.agents.len())).collect();
+            groups.iter().map(|group| (group.state.as_str(), group.agents.len())).collect();
         assert_eq!(sizes, [("W.md", 3), ("X.md", 1)]);
     }
 
@@ -340,7 +340,9 @@ mod tests {
             let first = known.of_child(forked, &variables);
             (
                 first,
-                known.of_child(forked, &variables).is_ok_and(|own| own.is_some_and(|own| own.1)),
+                known
+                    .of_child(forked, &variables)
+                    .is_ok_and(|directory| directory.is_some_and(|directory| directory.1)),
             )
         };
         let sub = Folder::parse("sub").expect("a folder");
@@ -368,11 +370,11 @@ mod fork_list_tests {
 
     fn read(list: &str, text: &str) -> Vec<Vec<(String, String)>> {
         let read = entries(&each(list), text, &Variables::new()).expect("a list");
-        read.into_iter().map(|one| one.into_iter().collect()).collect()
+        read.into_iter().map(|entry| entry.into_iter().collect()).collect()
     }
 
     fn items(list: &str, text: &str) -> Vec<String> {
-        read(list, text).into_iter().map(|one| one[0].1.clone()).collect()
+        read(list, text).into_iter().map(|entry| entry[0].1.clone()).collect()
     }
 
     fn wrong(list: &str, text: &str) -> String {
@@ -406,15 +408,16 @@ mod fork_list_tests {
 
     #[test]
     fn object_fields_become_variables() {
-        let [one] = read("a.json", r#"[{"file": "a.rs", "lines": 3}]"#).try_into().expect("one");
+        let [entry] = read("a.json", r#"[{"file": "a.rs", "lines": 3}]"#).try_into().expect("one");
         let expected = [("file", "a.rs"), ("item", r#"{"file":"a.rs","lines":3}"#), ("lines", "3")];
-        assert_eq!(one, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        assert_eq!(entry, expected.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let shared = [("file", "shared"), ("item", "shared"), ("kind", "k")];
         let shared: Variables =
             shared.into_iter().map(|(name, value)| (name.into(), value.into())).collect();
-        let own = entries(&each("a.json"), r#"[{"file": "a.rs"}, "b"]"#, &shared).expect("a list");
-        assert_eq!((own[0]["file"].as_str(), own[0]["kind"].as_str()), ("a.rs", "k"));
-        assert_eq!((own[1]["file"].as_str(), own[1]["item"].as_str()), ("shared", "b"));
+        let mixed =
+            entries(&each("a.json"), r#"[{"file": "a.rs"}, "b"]"#, &shared).expect("a list");
+        assert_eq!((mixed[0]["file"].as_str(), mixed[0]["kind"].as_str()), ("a.rs", "k"));
+        assert_eq!((mixed[1]["file"].as_str(), mixed[1]["item"].as_str()), ("shared", "b"));
     }
 
     #[test]

@@ -17,9 +17,9 @@ pub fn closest<'names>(
             (if looks_same(name, candidate) { 1.0 } else { likeness }, candidate)
         })
         .filter(|(likeness, _)| *likeness > 0.8)
-        .max_by(|(a, one), (b, other)| {
+        .max_by(|(a, this), (b, other)| {
             let off = |name: &str| wanted.len().abs_diff(name.len());
-            a.total_cmp(b).then(off(other).cmp(&off(one))).then(other.cmp(one))
+            a.total_cmp(b).then(off(other).cmp(&off(this))).then(other.cmp(this))
         })
         .map(|(_, candidate)| candidate)
 }
@@ -27,11 +27,11 @@ pub fn closest<'names>(
 /// Returns the question after a file that does not exist, with the reason why a file that looks the same is another
 /// one.
 pub fn did_you_mean(wanted: &str, similar: &str) -> String {
-    let [one, other] = [wanted, similar].map(|path| path.rsplit('/').next().unwrap_or_default());
+    let [this, other] = [wanted, similar].map(|path| path.rsplit('/').next().unwrap_or_default());
     if wanted == similar {
         return "it is a link that leads nowhere".to_owned();
     }
-    let reason = if looks_same(one, other) { SAME_LOOK } else { "" };
+    let reason = if looks_same(this, other) { SAME_LOOK } else { "" };
     format!("did you mean {similar}?{reason}")
 }
 
@@ -83,7 +83,7 @@ const SAME_LOOK: &str = " It looks the same, but one of the two names has compos
 
 /// Returns whether two different names look the same, as far as is known without tables of Unicode: where one has a
 /// character, the other has a letter with marks.
-fn looks_same(one: &str, other: &str) -> bool {
+fn looks_same(this: &str, other: &str) -> bool {
     let is_mark = |c: char| matches!(c, '\u{300}'..='\u{36f}' | '\u{1160}'..='\u{11ff}' | '\u{3099}' | '\u{309a}');
     let shape = |name: &str| {
         name.chars().fold(String::new(), |mut shape, c| {
@@ -92,7 +92,7 @@ fn looks_same(one: &str, other: &str) -> bool {
             shape
         })
     };
-    one != other && [one, other].concat().contains(is_mark) && shape(one) == shape(other)
+    this != other && [this, other].concat().contains(is_mark) && shape(this) == shape(other)
 }
 
 /// Returns whether `name` is a likely misspelling of `meant`: a letter or two missing, extra or out of place, or
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn composed_and_decomposed_names_are_told_apart() {
-        for (one, other) in [
+        for (this, other) in [
             ("PRÜFUNG.md", "PRU\u{308}FUNG.md"),
             ("é.md", "e\u{301}.md"),
             ("ệ.md", "e\u{323}\u{302}.md"),
@@ -138,14 +138,14 @@ mod tests {
             ("が.md", "か\u{3099}.md"),
             ("ßÅ.md", "ßA\u{30a}.md"),
         ] {
-            for (wanted, there) in [(one, other), (other, one)] {
+            for (wanted, there) in [(this, other), (other, this)] {
                 assert_eq!(closest(wanted, ["a.md", "PROFUNG.md", there]), Some(there));
                 let hint = did_you_mean(&format!("flow/{wanted}"), there);
                 assert!(hint.starts_with(&format!("did you mean {there}? It looks")), "{hint}");
             }
         }
-        for (one, other) in [("é.md", "è.md"), ("a.md", "b.md")] {
-            assert_eq!(did_you_mean(one, other), format!("did you mean {other}?"));
+        for (this, other) in [("é.md", "è.md"), ("a.md", "b.md")] {
+            assert_eq!(did_you_mean(this, other), format!("did you mean {other}?"));
         }
     }
 

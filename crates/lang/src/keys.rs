@@ -47,17 +47,17 @@ macro_rules! read_from_text {
 /// place. `place_of` returns the other place of the workflow that a key belongs in.
 pub(crate) fn unknown_keys(
     root: &YamlValue,
-    own: &[KeySpec],
+    self_keys: &[KeySpec],
     place_of: impl Fn(&str) -> Option<&'static str>,
 ) -> Vec<Error> {
-    let own_names = || own.iter().map(|key| key.name);
-    let options = || KEYS.into_iter().filter(|key| !own_names().any(|known| known == *key));
-    let known = || own_names().chain(options());
+    let self_names = || self_keys.iter().map(|key| key.name);
+    let options = || KEYS.into_iter().filter(|key| !self_names().any(|known| known == *key));
+    let known = || self_names().chain(options());
     let unknown =
         root.entries().iter().filter(|entry| !known().any(|key| key == canonical(&entry.key)));
     let fault = |entry: &YamlEntry| {
         let name = &*entry.key;
-        let below = own.iter().find(|key| (key.shape)()["properties"].get(name).is_some());
+        let below = self_keys.iter().find(|key| (key.shape)()["properties"].get(name).is_some());
         // The prompt itself, unless it is a file of an evaluator.
         let is_prompt =
             name == "prompt" && entry.value.text().is_some_and(|text| text.text.contains(' '));

@@ -528,7 +528,7 @@ mod peer_manifest_tests {
         let peer = "id: x\ndefault_budget: 5\n".to_owned();
         let files: BTreeMap<String, String> = [(super::GRAPH.to_owned(), peer)].into();
         let with = |budget| Manifest { budget, ..Manifest::default() }.with_peer(&files).budget;
-        let own = Some(Usd::from_dollars(1.0));
-        assert_eq!((with(own), with(None)), (own, Some(Usd::from_dollars(5.0))));
+        let limit = Some(Usd::from_dollars(1.0));
+        assert_eq!((with(limit), with(None)), (limit, Some(Usd::from_dollars(5.0))));
     }
 }

@@ -383,10 +383,10 @@ fn is_like_comparison(text: &str) -> bool {
 }
 
 /// Returns whether two values are the same; 1 and 1.0 are.
-fn is_same(one: &Value, other: &Value) -> bool {
-    match (one.as_f64(), other.as_f64()) {
-        (Some(one), Some(other)) => one.total_cmp(&other).is_eq(),
-        _ => one == other,
+fn is_same(left: &Value, right: &Value) -> bool {
+    match (left.as_f64(), right.as_f64()) {
+        (Some(left), Some(right)) => left.total_cmp(&right).is_eq(),
+        _ => left == right,
     }
 }
 
@@ -399,7 +399,7 @@ impl fmt::Display for FieldTest {
             }
             ValueTest::Compares(comparison, number) => {
                 let written =
-                    RuleComparison::WRITTEN.into_iter().find(|(_, one)| one == comparison);
+                    RuleComparison::WRITTEN.into_iter().find(|(_, known)| known == comparison);
                 let written = written.map_or("", |(written, _)| written);
                 write!(f, "{} {written} {number}", self.path)
             }

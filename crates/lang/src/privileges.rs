@@ -215,7 +215,7 @@ fn graph_operations(graph: &Graph) -> Vec<PrivilegeRequest> {
         let privilege = Privilege::of_operation_type(&work.kind)
             .or_else(|| Privilege::of_written_path(&work.kind, &work.path));
         let Some(privilege) = privilege else { return };
-        if work.own.is_some() {
+        if work.custom_class.is_some() {
             return;
         }
         let node = node.map_or("before it begins".to_owned(), |node| format!("the node `{node}`"));
@@ -344,8 +344,8 @@ fn entered<'name>(
         let Some(text) = files.get(name.as_str()) else { continue };
         match StateKind::of(name) {
             Some(StateKind::Prompt | StateKind::Script) => {
-                let ways = FolderPrompt::of(text).ways;
-                entered.extend(ways.iter().flat_map(|way| way.transition.states()).cloned());
+                let edges = FolderPrompt::of(text).edges;
+                entered.extend(edges.iter().flat_map(|edge| edge.transition.states()).cloned());
             }
             // The names of the states that they begin are values or texts in them.
             Some(StateKind::Graph | StateKind::Program) => entered.extend(
@@ -375,8 +375,8 @@ fn crossed_folders(files: &BTreeMap<String, String>) -> BTreeSet<StateName> {
     for (path, text) in files {
         match named(path).and_then(|name| StateKind::of(&name)) {
             Some(StateKind::Prompt | StateKind::Script) => {
-                let ways = FolderPrompt::of(text).ways;
-                let targets = ways.iter().flat_map(|way| way.transition.states());
+                let edges = FolderPrompt::of(text).edges;
+                let targets = edges.iter().flat_map(|edge| edge.transition.states());
                 crossed.extend(targets.filter_map(|name| Some(name.in_other_folder()?.1)));
                 if crossed.iter().any(|state| state.is_entry() || !state.has_ending()) {
                     crossed.extend(STARTS.iter().filter_map(|name| StateName::parse(name).ok()));
@@ -507,8 +507,8 @@ mod programs_tests {
         let files = BTreeMap::from([("lib.lisp".to_owned(), library.to_owned())]);
         let reading = read("p.lisp", text, &files);
         let program = reading.program.unwrap_or_else(|| panic!("{:?}", reading.diagnostics));
-        let line = |one: PrivilegeRequest| {
-            let PrivilegeRequest { file, place, purpose, .. } = one;
+        let line = |request: PrivilegeRequest| {
+            let PrivilegeRequest { file, place, purpose, .. } = request;
             format!("{file}:{}:{} {purpose}", place.line, place.column)
         };
         let found: Vec<String> = commands(&program).into_iter().map(line).collect();

@@ -44,7 +44,7 @@ use crate::graph::interpreter::{GraphEnvironment, GraphInterpreter, GraphYield};
 use crate::program::interpreter::{ProgramEnvironment, advance};
 use crate::prompt::judgement::{JudgedReply, NO_POLICY, ReplyRules};
 use crate::prompt::script;
-use crate::prompt::step::{JoinResults, add_own};
+use crate::prompt::step::{JoinResults, add_reserved};
 use crate::resume::turn::read;
 
 pub mod turn;
@@ -429,7 +429,7 @@ fn execute(script: &PreparedScript, environment: &ResumeEnvironment<'_>) -> Resu
     let agent = environment.agent;
     let mut variables = environment.settings.variables.clone();
     variables.extend(agent.placeholder_values());
-    add_own(&mut variables, environment.run, &agent.id, &agent.current_state);
+    add_reserved(&mut variables, environment.run, &agent.id, &agent.current_state);
     let operation = script.operation(&variables, environment.limits.timeout_ms);
     let suspended = SuspendedExecution::Entered;
     ResumeOutcome::Needs { activity: Activity::Operation(operation), suspended }

@@ -333,7 +333,7 @@ pub fn misspelt(text: &str) -> Vec<MisspeltTag> {
         }
         let Some(body) = body(text, start, name) else { continue };
         let (inside, follows) = (&text[body.clone()], &text[body.end..]);
-        let encloses = state_in(inside).or_else(|| begun_state(inside, &near));
+        let encloses = state_in(inside).or_else(|| started_state(inside, &near));
         let mistake = match (near, TagName::from_name(name)) {
             (NearMiss::Unknown(_), _) => unknown(name, follows, encloses.is_some()),
             (NearMiss::Unclosed(_), Some(tag)) => {
@@ -386,7 +386,7 @@ fn state_in(body: &str) -> Option<StateName> {
 }
 
 /// Returns the state that the body of an unclosed tag begins with: the sentence goes on behind it.
-fn begun_state(body: &str, near: &NearMiss<'_>) -> Option<StateName> {
+fn started_state(body: &str, near: &NearMiss<'_>) -> Option<StateName> {
     let is_unclosed =
         matches!(near, NearMiss::Unclosed(_)) && !body.starts_with(char::is_whitespace);
     let word = body.split_whitespace().next().filter(|_| is_unclosed)?;
@@ -590,9 +590,9 @@ mod misspelt_tests {
     fn found(text: &str) -> Vec<String> {
         misspelt(text)
             .iter()
-            .map(|one| {
-                let state = one.encloses.as_ref().map_or("-", |state| state.as_str());
-                format!("{} {state} {}", one.start, one.mistake)
+            .map(|near| {
+                let state = near.encloses.as_ref().map_or("-", |state| state.as_str());
+                format!("{} {state} {}", near.start, near.mistake)
             })
             .collect()
     }

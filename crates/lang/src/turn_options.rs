@@ -263,8 +263,9 @@ fn tool(text: &str) -> Result<String, String> {
 /// A text that says what is expected.
 pub fn tool_rule(text: &str) -> Result<String, String> {
     let (name, rest) = text.split_once('(').map_or((text, None), |(name, rest)| (name, Some(rest)));
-    let is_one_use = |rest: &str| rest.len() > 1 && rest.find(['(', ')']) == Some(rest.len() - 1);
-    let closes = rest.is_none_or(is_one_use);
+    let is_single_use =
+        |rest: &str| rest.len() > 1 && rest.find(['(', ')']) == Some(rest.len() - 1);
+    let closes = rest.is_none_or(is_single_use);
     if tool(name).is_err() || !closes || text.chars().any(char::is_control) {
         return Err(format!(
             "`{}` is not a rule; write a tool, such as WebFetch, or a tool and what it is used for without further brackets, such as Bash(cargo test:*)",
@@ -591,9 +592,10 @@ mod tool_names_tests {
 
     #[test]
     fn misspelled_tool_gets_suggestion_and_other_names_do_not() {
-        let told = hints(json!({ "tools": ["Raed", "Mine"], "disallowed_tools": ["bash(ls)"] }));
+        let messages =
+            hints(json!({ "tools": ["Raed", "Mine"], "disallowed_tools": ["bash(ls)"] }));
         assert_eq!(
-            told,
+            messages,
             [
                 "`Raed` is not a known tool of Claude Code; did you mean `Read`?",
                 "`bash` is not a known tool of Claude Code; did you mean `Bash`?",
@@ -622,10 +624,10 @@ mod tool_names_tests {
 
     #[test]
     fn rule_for_tool_not_offered_gets_hint() {
-        let told =
+        let messages =
             hints(json!({ "tools": ["Read"], "allowed_tools": ["Bash(ls:*)", "Read(./**)"] }));
         assert_eq!(
-            told,
+            messages,
             ["`tools` does not offer `Bash`, so `Bash(ls:*)` allows nothing; add it there"]
         );
     }

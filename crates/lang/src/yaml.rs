@@ -148,11 +148,11 @@ pub(crate) fn examine_tree<T: for<'tree> Deserialize<'tree>>(
         if !changed.contains(&at) {
             errors.0.push(error);
         }
-        let way = rest.way_to(at)?;
-        changed.extend(rest.places(&way));
-        rest.remove(&way);
-        if let Some(way) = right.way_to(at) {
-            right.remove(right.item_of(&way));
+        let path = rest.path_to(at)?;
+        changed.extend(rest.places(&path));
+        rest.remove(&path);
+        if let Some(path) = right.path_to(at) {
+            right.remove(right.item_of(&path));
         }
     }
     None
@@ -249,20 +249,20 @@ impl YamlValue {
     /// Returns the values in this list or mapping, each with the place of its key if it has one.
     fn parts(&self) -> Vec<(Option<SourcePlace>, &Self)> {
         match &self.value {
-            YamlContent::List(list) => list.iter().map(|one| (None, one)).collect(),
-            YamlContent::Map(map) => map.iter().map(|one| (Some(one.at), &one.value)).collect(),
+            YamlContent::List(list) => list.iter().map(|item| (None, item)).collect(),
+            YamlContent::Map(map) => map.iter().map(|item| (Some(item.at), &item.value)).collect(),
             _ => Vec::new(),
         }
     }
 
     /// Returns the way to the innermost entry or item below this value that begins at a place: the number of the part
     /// at each level.
-    pub(crate) fn way_to(&self, at: SourcePlace) -> Option<Vec<usize>> {
+    pub(crate) fn path_to(&self, at: SourcePlace) -> Option<Vec<usize>> {
         let parts = self.parts();
         for (number, (_, part)) in parts.iter().enumerate() {
-            if let Some(mut way) = part.way_to(at) {
-                way.insert(0, number);
-                return Some(way);
+            if let Some(mut path) = part.path_to(at) {
+                path.insert(0, number);
+                return Some(path);
             }
         }
         let is_there =
@@ -271,10 +271,10 @@ impl YamlValue {
     }
 
     /// Returns the places of all values that a way leads through, and of what it leads to.
-    pub(crate) fn places(&self, way: &[usize]) -> Vec<SourcePlace> {
+    pub(crate) fn places(&self, path: &[usize]) -> Vec<SourcePlace> {
         let mut places = vec![self.at];
         let mut parts = self.parts();
-        for &number in way {
+        for &number in path {
             let Some(&(key, part)) = parts.get(number) else { break };
             places.extend(key);
             places.push(part.at);
@@ -284,23 +284,23 @@ impl YamlValue {
     }
 
     /// Returns the beginning of a way up to the first item of a list, or all of it.
-    pub(crate) fn item_of<'way>(&self, way: &'way [usize]) -> &'way [usize] {
+    pub(crate) fn item_of<'path>(&self, path: &'path [usize]) -> &'path [usize] {
         let mut value = self;
-        for (depth, &number) in way.iter().enumerate() {
+        for (depth, &number) in path.iter().enumerate() {
             if matches!(value.value, YamlContent::List(_)) {
-                return &way[..=depth];
+                return &path[..=depth];
             }
             match value.parts().get(number) {
                 Some(&(_, part)) => value = part,
                 None => break,
             }
         }
-        way
+        path
     }
 
     /// Removes what a way leads to. Only the values on the way are copied, if they are shared.
-    pub(crate) fn remove(&mut self, way: &[usize]) {
-        let Some((&number, below)) = way.split_first() else { return };
+    pub(crate) fn remove(&mut self, path: &[usize]) {
+        let Some((&number, below)) = path.split_first() else { return };
         match &mut self.value {
             YamlContent::List(list) if below.is_empty() => {
                 Arc::make_mut(list).remove(number);

@@ -296,9 +296,9 @@ impl AdmissionQueue {
     /// Returns the agents whose turn may start now, in order.
     pub fn admit(&mut self, limits: &AdmissionLimits<'_>) -> Vec<AdmittedTurn> {
         self.clock = self.clock.max(limits.now);
-        let begun = std::mem::take(&mut self.ready);
+        let started = std::mem::take(&mut self.ready);
         let mut admitted: Vec<AdmittedTurn> =
-            begun.into_iter().map(|agent| AdmittedTurn { agent, begun: true }).collect();
+            started.into_iter().map(|agent| AdmittedTurn { agent, started: true }).collect();
         let mut passed = None;
         while !self.closed && self.holders.len() < limits.permits {
             let Some(agent) = self.next(limits, &mut passed) else { break };
@@ -333,8 +333,8 @@ impl AdmissionQueue {
         if let Some(overdue) = self.hosts.overdue(before) {
             return Some(overdue.clone());
         }
-        if let Some(begun) = self.next_begun(limits) {
-            return Some(begun.clone());
+        if let Some(started) = self.next_started(limits) {
+            return Some(started.clone());
         }
         if self.holders.len().saturating_add(self.kept(limits.returning)) >= limits.permits {
             return None;
@@ -351,19 +351,19 @@ impl AdmissionQueue {
     }
 
     /// Returns the next agent that has begun, at the host whose turn it is.
-    fn next_begun<'a>(&'a self, limits: &AdmissionLimits<'a>) -> Option<&'a AgentId> {
-        let index = self.hosts.next_begun()?;
+    fn next_started<'a>(&'a self, limits: &AdmissionLimits<'a>) -> Option<&'a AgentId> {
+        let index = self.hosts.next_started()?;
         let host = self.hosts.get(index)?;
         let (warm, _) = activity(host, limits);
         let warm = warm.iter().filter_map(|agent| {
             let turn = self.queued.get(agent)?;
             let may_go = turn.host == index
-                && turn.place.kind() == WaitingLineKind::Begun
+                && turn.place.kind() == WaitingLineKind::Started
                 && turn.standing == QueuedStanding::InLine;
             may_go.then(|| (host.lines.rank(agent), turn.place, agent))
         });
-        let begun = || host.lines.head(WaitingLineKind::Begun).map(|(_, agent)| agent);
-        warm.min().map(|(_, _, agent)| agent).or_else(begun)
+        let started = || host.lines.head(WaitingLineKind::Started).map(|(_, agent)| agent);
+        warm.min().map(|(_, _, agent)| agent).or_else(started)
     }
 
     /// Returns the number of permits that are left to agents that return.
@@ -387,7 +387,7 @@ impl AdmissionQueue {
         let QueuedTurn { state, host, .. } = self.take(&agent)?;
         self.hold(agent.clone(), HeldPermit { state, host, waits: false });
         self.bring_back(&agent);
-        Some(AdmittedTurn { agent, begun: false })
+        Some(AdmittedTurn { agent, started: false })
     }
 
     /// Sets an agent aside until a turn in the share of `owner` is over.

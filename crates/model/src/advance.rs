@@ -20,8 +20,8 @@ impl Advance {
     pub fn with_sessions(mut self, mut session: impl FnMut(usize) -> SessionId) -> Self {
         let mut number = 0;
         for output in &mut self.outputs {
-            if let AdvanceOutput::Request { session: own, .. } = output {
-                *own = Some(session(number));
+            if let AdvanceOutput::Request { session: slot, .. } = output {
+                *slot = Some(session(number));
                 number += 1;
             }
         }

@@ -199,8 +199,8 @@ impl Agent {
     /// Returns the values for the placeholders of its state: its own, overridden by those the state was
     /// entered with.
     pub fn placeholder_values(&self) -> Variables {
-        let own = self.spec.own_variables().chain(&self.variables);
-        own.map(|(name, value)| (name.clone(), value.clone())).collect()
+        let spawned = self.spec.spawn_variables().chain(&self.variables);
+        spawned.map(|(name, value)| (name.clone(), value.clone())).collect()
     }
 
     /// Returns its place, for people: its state; in a graph the node, also for an agent that a node has started for a
@@ -365,7 +365,7 @@ impl AgentSpec {
     }
 
     /// Returns the variables that stay with the agent in all its states.
-    pub fn own_variables(&self) -> impl Iterator<Item = (&String, &String)> {
+    pub fn spawn_variables(&self) -> impl Iterator<Item = (&String, &String)> {
         let stays = |name: &str| !OCCASIONAL_PLACEHOLDERS.contains(&name);
         self.variables.iter().filter(move |(name, _)| stays(name))
     }

@@ -36,19 +36,21 @@ pub struct RunObservation {
 
 impl AgentStatus {
     /// Returns the status of an agent; `begun` tells whether its turn has begun.
-    pub fn of(run: &Run, agent: &Agent, seen: RunObservation, begun: bool) -> Self {
-        let own = WaitReason::of_agent(agent);
+    pub fn of(run: &Run, agent: &Agent, seen: RunObservation, has_started: bool) -> Self {
+        let waiting = WaitReason::of_agent(agent);
         // A hold lets the turn that runs end first.
-        let is_running = |reason: &WaitReason| *reason == WaitReason::Held && begun && seen.held;
-        let lasting = own.clone().filter(|reason| reason.hold_end().is_none());
+        let is_running =
+            |reason: &WaitReason| *reason == WaitReason::Held && has_started && seen.held;
+        let lasting = waiting.clone().filter(|reason| reason.hold_end().is_none());
         if let Some(reason) = lasting.filter(|reason| !is_running(reason)) {
             return Self::Waiting(reason);
         }
-        let begun = if agent.advances_itself() { run.status == RunStatus::Running } else { begun };
-        if seen.held && begun {
+        let has_started =
+            if agent.advances_itself() { run.status == RunStatus::Running } else { has_started };
+        if seen.held && has_started {
             return Self::Running;
         }
-        let hold = own.filter(|reason| reason.hold_end() > Some(seen.now));
+        let hold = waiting.filter(|reason| reason.hold_end() > Some(seen.now));
         Self::Waiting(if run.status != RunStatus::Running {
             WaitReason::RunPaused
         } else if !seen.held {
@@ -199,7 +201,7 @@ impl WaitReason {
             AgentWait::Agent(other) => Some(Self::Agent { agent: other.clone() }),
             AgentWait::Join(join) => Self::of_join(agent, join),
         };
-        let own = agent.stage.wait().and_then(of_wait);
+        let stage_wait = agent.stage.wait().and_then(of_wait);
         let program = || Some(Self::Program { awaiting: agent.program_wait()?.awaiting.clone() });
         let request = || {
             let is_idle = agent.mailbox().is_some_and(|mailbox| mailbox.current.is_none());
@@ -209,7 +211,7 @@ impl WaitReason {
             let asked = agent.open_approvals().next()?;
             Some(Self::Approval { name: asked.name(), tool: asked.request.tool.clone() })
         };
-        own.or_else(approval).or_else(program).or_else(request)
+        stage_wait.or_else(approval).or_else(program).or_else(request)
     }
 
     /// Returns the wait for forked agents; `None` once the join is decided.
@@ -271,14 +273,14 @@ mod tests {
     const NOW: RunObservation =
         RunObservation { now: Timestamp(100_000), held: true, is_shared: false };
 
-    fn status(scene: &Scene, seen: RunObservation, begun: bool) -> AgentStatus {
-        AgentStatus::of(&scene.run, scene.agent("main"), seen, begun)
+    fn status(scene: &Scene, seen: RunObservation, has_started: bool) -> AgentStatus {
+        AgentStatus::of(&scene.run, scene.agent("main"), seen, has_started)
     }
 
     /// Returns the names of the status of `main`, or of its wait reason, if its turn has begun, and if it has not.
     fn names(scene: &Scene, seen: RunObservation) -> [&'static str; 2] {
-        [true, false].map(|begun| {
-            let status = status(scene, seen, begun);
+        [true, false].map(|has_started| {
+            let status = status(scene, seen, has_started);
             status.wait_reason().map_or(status.name(), WaitReason::name)
         })
     }

@@ -64,7 +64,7 @@ impl LiveAgents {
     }
 
     /// Returns the agent with this id, if it lives, or all agents, sorted by the numbers of their ids.
-    pub(super) fn sought(&self, id: Option<&AgentId>) -> Vec<&Agent> {
+    pub(super) fn matching(&self, id: Option<&AgentId>) -> Vec<&Agent> {
         match id {
             Some(id) => self.get(id).into_iter().collect(),
             None => self.values().collect(),

@@ -31,7 +31,7 @@ impl AllowedAddress {
         let AddressTarget::Network(network, length) = &self.target else { return false };
         let is_same = match (address.to_canonical(), network) {
             (IpAddr::V4(address), IpAddr::V4(network)) => {
-                let [address, network] = [address, *network].map(|one| one.to_bits().into());
+                let [address, network] = [address, *network].map(|ip| ip.to_bits().into());
                 is_within(address, network, u32::from(*length), 32)
             }
             (IpAddr::V6(address), IpAddr::V6(network)) => {

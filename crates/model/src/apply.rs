@@ -136,7 +136,10 @@ pub fn begin(record: &Record) -> Result<(Run, Vec<Effect>), ApplyError> {
         approvals_asked: 0,
         approval_rules: Vec::new(),
         worktrees: BTreeMap::new(),
-        definitions: definition.iter().map(|own| (own.program.clone(), (**own).clone())).collect(),
+        definitions: definition
+            .iter()
+            .map(|source| (source.program.clone(), (**source).clone()))
+            .collect(),
         facts: KnownFacts::default(),
         finished: Vec::new(),
     };
@@ -180,8 +183,9 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
         Event::AgentFailed(event) => agent_failed(run, event)?,
         Event::AgentsRetried { agents } => agents_retried(run, agents, record.at)?,
         Event::AgentsPlaced { .. } => {
-            let live = record.placed.iter().filter(|one| run.agents.contains_key(&one.agent));
-            live.map(|one| Effect::Proceed(one.agent.clone())).collect()
+            let live =
+                record.placed.iter().filter(|placement| run.agents.contains_key(&placement.agent));
+            live.map(|placement| Effect::Proceed(placement.agent.clone())).collect()
         }
         Event::CostCounted { turn, cost } => cost_counted(run, turn, cost.amount)?,
         Event::AgentParked(event) => agent_parked(run, event)?,
@@ -218,9 +222,9 @@ pub fn apply(run: &mut Run, record: &Record) -> Result<Vec<Effect>, ApplyError> 
 
 /// Gives agents the hosts that a record says.
 pub fn take_homes(run: &mut Run, placed: &[PlacedAgent]) {
-    for one in placed {
-        if let Some(agent) = run.agents.get_mut(&one.agent) {
-            agent.spec.working_dir.home = one.home();
+    for placement in placed {
+        if let Some(agent) = run.agents.get_mut(&placement.agent) {
+            agent.spec.working_dir.home = placement.home();
         }
     }
 }
@@ -238,7 +242,7 @@ fn step_finished(
     event: &StepFinished,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
-    let own = run.settings.supervision.period_ms;
+    let period_of_run = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
     let opened = match (&event.transition, &event.new_session) {
         (Transition::Result { .. }, Some(session)) if event.restarted.is_some() => {
@@ -250,7 +254,7 @@ fn step_finished(
         (_, None) => return Err(ApplyError::NoSession),
         (_, Some(session)) => Some(session.clone()),
     };
-    let folder = agent.folder_at(event.transition.own_scope()).map_err(ApplyError::Scope)?;
+    let folder = agent.folder_at(event.transition.named_scope()).map_err(ApplyError::Scope)?;
     for group in &event.children {
         agent.folder_at(group.scope.as_ref()).map_err(ApplyError::Scope)?;
     }
@@ -263,7 +267,8 @@ fn step_finished(
     }
     if event.restarted.is_some() {
         agent.script_steps = 0;
-        agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
+        agent
+            .forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(period_of_run), at);
     }
     let roles = agent.roles().cloned().collect();
     agent.execution.leave();
@@ -613,7 +618,7 @@ fn turn_failed(
     event: &TurnFailed,
     at: Timestamp,
 ) -> Result<Vec<Effect>, ApplyError> {
-    let own = run.settings.supervision.period_ms;
+    let period_of_run = run.settings.supervision.period_ms;
     let agent = due(run, &event.turn)?;
     agent.count_cost(event.cost.amount);
     if let Some(session) = &event.session {
@@ -623,7 +628,7 @@ fn turn_failed(
         agent.retry_turn(session.clone());
     }
     agent.back_off(event.not_before);
-    agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(own), at);
+    agent.forget_restarts(agent.spec.options.supervision.period_ms.unwrap_or(period_of_run), at);
     agent.note_failure(event.cause);
     if event.counts {
         agent.restarts.push(at);

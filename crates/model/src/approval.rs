@@ -90,33 +90,33 @@ impl StepApprovals {
 
     /// Returns the approvals that wait for an answer; `turn` is the current turn of the step.
     pub fn open(&self, turn: u32) -> impl Iterator<Item = &PendingApproval> {
-        self.0.iter().filter(move |one| one.is_open(turn))
+        self.0.iter().filter(move |approval| approval.is_open(turn))
     }
 
     /// Returns whether the next turn waits for an answer.
     pub fn hold_next_turn(&self) -> bool {
-        self.0.iter().any(|one| one.stage == ApprovalStage::Suspended)
+        self.0.iter().any(|approval| approval.stage == ApprovalStage::Suspended)
     }
 
     /// Returns the approval of a call in a turn of the step.
     pub fn of_call(&self, turn: u32, call: &str) -> Option<&PendingApproval> {
-        self.0.iter().find(|one| one.turn == turn && one.request.call == call)
+        self.0.iter().find(|approval| approval.turn == turn && approval.request.call == call)
     }
 
     /// Returns the number of the earlier approval that lets this call run once.
     pub fn grant_for(&self, request: &ApprovalRequest) -> Option<u32> {
-        let is_same = |one: &&PendingApproval| {
-            one.stage == ApprovalStage::Granted
-                && one.request.tool == request.tool
-                && one.request.checksum == request.checksum
+        let is_same = |approval: &&PendingApproval| {
+            approval.stage == ApprovalStage::Granted
+                && approval.request.tool == request.tool
+                && approval.request.checksum == request.checksum
         };
-        self.0.iter().find(is_same).map(|one| one.number)
+        self.0.iter().find(is_same).map(|approval| approval.number)
     }
 
     /// Adds an approval. A grant that allows it is used up.
     pub(crate) fn ask(&mut self, asked: PendingApproval, grant: Option<u32>) {
         if let Some(grant) = grant {
-            self.0.retain(|one| one.number != grant);
+            self.0.retain(|approval| approval.number != grant);
         }
         self.0.push(asked);
     }
@@ -128,29 +128,32 @@ impl StepApprovals {
         turn: u32,
         verdict: ApprovalVerdict,
     ) -> Option<&PendingApproval> {
-        let one = self.0.iter_mut().find(|one| one.number == number && one.is_open(turn))?;
-        let is_running = one.stage == ApprovalStage::Asked;
-        one.stage = if is_running {
+        let approval = self
+            .0
+            .iter_mut()
+            .find(|approval| approval.number == number && approval.is_open(turn))?;
+        let is_running = approval.stage == ApprovalStage::Asked;
+        approval.stage = if is_running {
             ApprovalStage::Answered(verdict)
         } else {
             ApprovalStage::Decided(verdict)
         };
-        Some(one)
+        Some(approval)
     }
 
     /// Notes that a turn of the step was ended before these calls had their answers. What else was asked in it is over.
     /// If that is `unsure`, those that were allowed may have run.
     pub(crate) fn suspend(&mut self, turn: u32, calls: &[String], unsure: bool) {
-        self.0.retain_mut(|one| {
-            if one.turn != turn {
+        self.0.retain_mut(|approval| {
+            if approval.turn != turn {
                 return true;
             }
-            let has_not_run = calls.contains(&one.request.call);
-            let stage = std::mem::replace(&mut one.stage, ApprovalStage::Suspended);
+            let has_not_run = calls.contains(&approval.request.call);
+            let stage = std::mem::replace(&mut approval.stage, ApprovalStage::Suspended);
             match stage {
                 ApprovalStage::Asked => has_not_run,
                 ApprovalStage::Answered(verdict) if has_not_run => {
-                    one.stage = if unsure && verdict.allows() {
+                    approval.stage = if unsure && verdict.allows() {
                         ApprovalStage::Uncertain
                     } else {
                         ApprovalStage::Decided(verdict)
@@ -159,7 +162,7 @@ impl StepApprovals {
                 }
                 ApprovalStage::Answered(_) => false,
                 other => {
-                    one.stage = other;
+                    approval.stage = other;
                     true
                 }
             }
@@ -169,9 +172,9 @@ impl StepApprovals {
     /// Returns the prompt of the turn that goes on after all answers, which are taken in by it.
     pub(crate) fn resume(&mut self) -> String {
         let prompt = resumption_prompt(&self.0);
-        self.0.retain_mut(|one| match &one.stage {
+        self.0.retain_mut(|approval| match &approval.stage {
             ApprovalStage::Decided(verdict) if verdict.allows() => {
-                one.stage = ApprovalStage::Granted;
+                approval.stage = ApprovalStage::Granted;
                 true
             }
             ApprovalStage::Decided(_) | ApprovalStage::Asked | ApprovalStage::Answered(_) => false,
@@ -182,21 +185,21 @@ impl StepApprovals {
 
     /// Notes that a turn of the step has come to nothing, and is run again.
     pub(crate) fn fail_turn(&mut self, turn: u32) {
-        self.0.retain_mut(|one| match &one.stage {
-            ApprovalStage::Answered(verdict) if one.turn == turn && verdict.allows() => {
-                one.stage = ApprovalStage::Uncertain;
+        self.0.retain_mut(|approval| match &approval.stage {
+            ApprovalStage::Answered(verdict) if approval.turn == turn && verdict.allows() => {
+                approval.stage = ApprovalStage::Uncertain;
                 true
             }
-            ApprovalStage::Answered(_) | ApprovalStage::Asked => one.turn != turn,
+            ApprovalStage::Answered(_) | ApprovalStage::Asked => approval.turn != turn,
             _ => true,
         });
     }
 
     /// Forgets the answers that Claude Code has not received yet, so that raymond asks for them again.
     pub(crate) fn forget_answers(&mut self) {
-        self.0.retain_mut(|one| match &one.stage {
+        self.0.retain_mut(|approval| match &approval.stage {
             ApprovalStage::Decided(_) => {
-                one.stage = ApprovalStage::Suspended;
+                approval.stage = ApprovalStage::Suspended;
                 true
             }
             ApprovalStage::Granted => false,
@@ -239,10 +242,10 @@ fn resumption_prompt(approvals: &[PendingApproval]) -> String {
 
 /// Returns the note about calls that were allowed in a turn that came to nothing.
 fn uncertainty_note(approvals: &[PendingApproval]) -> Option<String> {
-    let uncertain = approvals.iter().filter(|one| one.stage == ApprovalStage::Uncertain);
+    let uncertain = approvals.iter().filter(|approval| approval.stage == ApprovalStage::Uncertain);
     let lines: Vec<String> = uncertain
         .take(MAX_NAMED)
-        .map(|one| format!("- {}", one_line(&one.request.summary())))
+        .map(|approval| format!("- {}", one_line(&approval.request.summary())))
         .collect();
     (!lines.is_empty()).then(|| {
         format!(
@@ -371,7 +374,7 @@ impl ApprovalVerdict {
     fn read_for(
         given: &str,
         request: &ApprovalRequest,
-        own_scope: impl FnOnce() -> RuleScope,
+        named_scope: impl FnOnce() -> RuleScope,
     ) -> Result<Self, String> {
         let question = request.question("");
         let text = given.trim();
@@ -388,7 +391,7 @@ impl ApprovalVerdict {
         {
             let rules = ApprovalRule::parse_all(rules)?;
             request.check_rules(&rules)?;
-            let scope = if word == ALLOW_IN_RUN { RuleScope::Run } else { own_scope() };
+            let scope = if word == ALLOW_IN_RUN { RuleScope::Run } else { named_scope() };
             return Ok(Self::AllowAlways { rules, scope });
         }
         match text {
@@ -398,7 +401,7 @@ impl ApprovalVerdict {
                 "Claude Code offers no rule for this call; use allow, deny or allow-always: RULE"
                     .to_owned(),
             ),
-            ALLOW_ALWAYS => Ok(always(own_scope())),
+            ALLOW_ALWAYS => Ok(always(named_scope())),
             ALLOW_IN_RUN => Ok(always(RuleScope::Run)),
             _ => {
                 let ids: Vec<&str> =
@@ -475,7 +478,7 @@ mod stage_tests {
     }
 
     fn open(approvals: &StepApprovals, turn: u32) -> Vec<u32> {
-        approvals.open(turn).map(|one| one.number).collect()
+        approvals.open(turn).map(|approval| approval.number).collect()
     }
 
     #[test]

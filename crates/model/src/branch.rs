@@ -93,17 +93,17 @@ impl HiddenChange {
 impl BranchOrigin {
     /// Returns whether the run does not see a change; `known` are the facts that it sees.
     pub fn hides(&self, change: &FactChange, known: &KnownFacts) -> bool {
-        let is_hidden = |own: &HiddenChange| match change {
+        let is_hidden = |hidden: &HiddenChange| match change {
             FactChange::Asserted(fact) => {
-                own.is_of(&fact.label, &fact.key) && own.seq == Some(fact.seq)
+                hidden.is_of(&fact.label, &fact.key) && hidden.seq == Some(fact.seq)
             }
             FactChange::Retracted { label, key } => {
                 // The fact that held at the cut is gone for others only. A later fact is gone for all.
                 let seen = || known.get(label, Some(key)).map(|fact| fact.seq);
-                own.is_of(label, key)
-                    && match own.gone {
+                hidden.is_of(label, key)
+                    && match hidden.gone {
                         Some(gone) => seen() == Some(gone),
-                        None => own.seq.is_none(),
+                        None => hidden.seq.is_none(),
                     }
             }
         };
@@ -112,8 +112,9 @@ impl BranchOrigin {
 
     /// Returns whether a fact held at the cut and is gone since, so that only this run can take it.
     pub fn keeps(&self, fact: &Fact) -> bool {
-        let is_kept =
-            |own: &HiddenChange| own.is_of(&fact.label, &fact.key) && own.gone == Some(fact.seq);
+        let is_kept = |hidden: &HiddenChange| {
+            hidden.is_of(&fact.label, &fact.key) && hidden.gone == Some(fact.seq)
+        };
         self.hidden.iter().any(is_kept)
     }
 }
@@ -218,22 +219,22 @@ pub fn part_for_started(asked: Option<Usd>, left: Option<Usd>) -> Result<Option<
 
 /// Returns the spending limit of a started run: the part that it is given, if its starter has a budget, and no more
 /// than the program's own.
-pub fn budget_of_started(own: Option<Usd>, given: Option<Usd>) -> Option<Usd> {
-    match (own, given) {
-        (Some(own), Some(given)) => Some(own.min(given)),
-        (own, given) => own.or(given),
+pub fn budget_of_started(declared: Option<Usd>, given: Option<Usd>) -> Option<Usd> {
+    match (declared, given) {
+        (Some(declared), Some(given)) => Some(declared.min(given)),
+        (declared, given) => declared.or(given),
     }
 }
 
 /// Returns the narrower of two permissions.
-pub fn narrower(one: RunPermission, other: RunPermission) -> RunPermission {
+pub fn narrower(left: RunPermission, right: RunPermission) -> RunPermission {
     let rank = |permission: &RunPermission| match permission {
         RunPermission::SkipAll => u32::MAX,
         RunPermission::Mode(name) => {
             PermissionMode::from_name(name).map_or(0, |mode| u32::from(mode.rank()))
         }
     };
-    if rank(&other) < rank(&one) { other } else { one }
+    if rank(&right) < rank(&left) { right } else { left }
 }
 
 #[cfg(test)]

@@ -468,10 +468,10 @@ impl<'run> OpenCalls<'run> {
 
     /// Returns whether any call has a budget.
     pub fn is_any(&self) -> bool {
-        let has_one = |agents: &LiveAgents| {
+        let has_live = |agents: &LiveAgents| {
             agents.unordered().any(|agent| agent.stack.iter().any(|frame| frame.budget.is_some()))
         };
-        !self.ended.is_empty() || self.agents.is_some_and(has_one)
+        !self.ended.is_empty() || self.agents.is_some_and(has_live)
     }
 }
 

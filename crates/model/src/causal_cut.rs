@@ -110,17 +110,17 @@ impl CausalCut {
             self.batch.changes.extend(RecordDependence::of(before, record).changes);
             return;
         }
-        let own = RecordDependence::of(before, record);
+        let dependence = RecordDependence::of(before, record);
         let is_left_out = self.is_whole
-            || own.is_of_whole_run
-            || (own.ends_all_agents && !self.lost.is_empty())
-            || own.needs.iter().any(|part| self.lost.contains(part))
-            || self.is_cut_fact(before, own.facts)
-            || own.changed_tree.is_some_and(|tree| self.trees.contains(tree))
-            || self.reads_missed_facts(before, own.program);
-        self.is_whole |= own.is_of_whole_run;
+            || dependence.is_of_whole_run
+            || (dependence.ends_all_agents && !self.lost.is_empty())
+            || dependence.needs.iter().any(|part| self.lost.contains(part))
+            || self.is_cut_fact(before, dependence.facts)
+            || dependence.changed_tree.is_some_and(|tree| self.trees.contains(tree))
+            || self.reads_missed_facts(before, dependence.program);
+        self.is_whole |= dependence.is_of_whole_run;
         self.batch.is_left_out |= is_left_out;
-        for part in own.changes {
+        for part in dependence.changes {
             if let RunPart::Agent(id) = &part
                 && let Some(agent) = before.agents.get(id)
             {
@@ -129,8 +129,8 @@ impl CausalCut {
             }
             self.batch.changes.push(part);
         }
-        self.batch.labels.extend(own.labels);
-        self.batch.facts.extend(own.facts.iter().map(|change| change.label().to_owned()));
+        self.batch.labels.extend(dependence.labels);
+        self.batch.facts.extend(dependence.facts.iter().map(|change| change.label().to_owned()));
     }
 
     /// Ends a batch; `after` is the run after it. Returns the records that stay: none if one of them is left out. A
@@ -183,13 +183,13 @@ impl CausalCut {
     /// Returns whether a program can match facts of which a change was left out.
     fn reads_missed_facts(&self, before: &Run, program: Option<&Arc<str>>) -> bool {
         let definition = program.and_then(|program| before.definitions.get(program));
-        definition.is_some_and(|own| own.labels.iter().any(|label| self.missed.contains(label)))
+        definition.is_some_and(|known| known.labels.iter().any(|label| self.missed.contains(label)))
     }
 
     /// Returns what stays of a record that stays: cut agents have not ended, so they are not retried.
     fn without_cut_agents(&self, mut record: Record) -> Option<Record> {
         if let Event::AgentsRetried { agents } = &mut record.event {
-            agents.retain(|one| !self.is_cut(&one.agent));
+            agents.retain(|retried| !self.is_cut(&retried.agent));
             return (!agents.is_empty()).then_some(record);
         }
         Some(record)
@@ -198,12 +198,12 @@ impl CausalCut {
 
 impl CutSeed {
     /// Returns whether an agent is at the place.
-    fn is_at(&self, own: &Agent) -> bool {
+    fn is_at(&self, at: &Agent) -> bool {
         match self {
-            Self::Step { agent, step } => own.id == *agent && own.step == *step,
+            Self::Step { agent, step } => at.id == *agent && at.step == *step,
             Self::State { agent, state } => {
-                agent.as_ref().is_none_or(|agent| own.id == *agent)
-                    && own.shown_state().as_str() == state
+                agent.as_ref().is_none_or(|agent| at.id == *agent)
+                    && at.shown_state().as_str() == state
             }
         }
     }
@@ -253,42 +253,42 @@ impl<'event> RecordDependence<'event> {
         let Record { event, snapshot, seq: _, at: _, folder: _, kept_session: _, placed: _ } =
             record;
         let changed_tree = snapshot.as_ref().map(|snapshot| &snapshot.tree);
-        let mut own = Self { changed_tree, ..Self::default() };
-        own.changes.extend(own.changed_tree.cloned().map(RunPart::Worktree));
+        let mut dependence = Self { changed_tree, ..Self::default() };
+        dependence.changes.extend(dependence.changed_tree.cloned().map(RunPart::Worktree));
         if let Some(id) = event.agent() {
-            own.needs.push(RunPart::Agent(id.clone()));
-            own.changes.push(RunPart::Agent(id.clone()));
+            dependence.needs.push(RunPart::Agent(id.clone()));
+            dependence.changes.push(RunPart::Agent(id.clone()));
         }
         let agent = event.agent().and_then(|id| before.agents.get(id));
         let tree = agent.and_then(|agent| agent.spec.working_dir.tree.clone());
-        own.needs.extend(tree.map(RunPart::Worktree));
+        dependence.needs.extend(tree.map(RunPart::Worktree));
         match event {
-            Event::StepFinished(step) => own.step_finished(before, agent, step),
+            Event::StepFinished(step) => dependence.step_finished(before, agent, step),
             Event::GraphAdvanced(_) | Event::ProgramAdvanced(_) | Event::LanguageAdvanced(_) => {
-                own.program = agent.and_then(Agent::program).map(|own| &own.program);
+                dependence.program = agent.and_then(Agent::program).map(|dependence| &dependence.program);
                 if let Some(advance) = event.advance() {
-                    own.advanced(agent, &advance);
+                    dependence.advanced(agent, &advance);
                 }
             }
             // Facts depend on their sources, which the cut knows.
-            Event::FactsSeen { changes } => own.facts = changes,
-            Event::QuestionAnswered(answered) => own.question_answered(answered),
-            Event::ProgramDefined(defined) => own.program_defined(before, defined),
-            Event::ProgramStarted(started) => own.program_started(before, started),
-            Event::RoleRequested(requested) => own.role_requested(agent, requested),
-            Event::RoleResponded(_) => own.changes_program_of_role(before, agent),
-            Event::RoleDelegated(_) => own.changes_children(agent, 1),
-            Event::JoinFinished(finished) => own.join_finished(before, agent, finished),
-            Event::AgentFailed(failed) => own.agent_failed(before, agent, failed),
+            Event::FactsSeen { changes } => dependence.facts = changes,
+            Event::QuestionAnswered(answered) => dependence.question_answered(answered),
+            Event::ProgramDefined(defined) => dependence.program_defined(before, defined),
+            Event::ProgramStarted(started) => dependence.program_started(before, started),
+            Event::RoleRequested(requested) => dependence.role_requested(agent, requested),
+            Event::RoleResponded(_) => dependence.changes_program_of_role(before, agent),
+            Event::RoleDelegated(_) => dependence.changes_children(agent, 1),
+            Event::JoinFinished(finished) => dependence.join_finished(before, agent, finished),
+            Event::AgentFailed(failed) => dependence.agent_failed(before, agent, failed),
             Event::AgentsRetried { agents } => {
-                let retried = agents.iter().map(|one| RunPart::Agent(one.agent.clone()));
-                own.changes.extend(retried);
+                let retried = agents.iter().map(|placement| RunPart::Agent(placement.agent.clone()));
+                dependence.changes.extend(retried);
             }
             Event::AgentsPlaced { .. } => {
-                let placed = record.placed.iter().map(|one| RunPart::Agent(one.agent.clone()));
-                own.changes.extend(placed);
+                let placed = record.placed.iter().map(|placement| RunPart::Agent(placement.agent.clone()));
+                dependence.changes.extend(placed);
             }
-            Event::RunBranched(_) => own.is_of_whole_run = true,
+            Event::RunBranched(_) => dependence.is_of_whole_run = true,
             // These are about no more than their agent.
             Event::TransitionProposed(_)
             | Event::QuestionTimedOut(_)
@@ -308,9 +308,9 @@ impl<'event> RecordDependence<'event> {
             | Event::LimitReached { .. }
             | Event::RunPaused { .. }
             | Event::RunResumed { .. } => {}
-            Event::CommandReceived { command, .. } => own.command_received(before, command),
+            Event::CommandReceived { command, .. } => dependence.command_received(before, command),
         }
-        own
+        dependence
     }
 
     /// An order is about its agents: in a branch that begins before it, they have not been given it.
@@ -506,8 +506,8 @@ mod dependence_tests {
         let part = |id: &str| RunPart::Agent(AgentId::parse(id).expect("an agent"));
         let agent = AgentId::parse("main.1").expect("an agent");
         assert_eq!(agents(RunCommand::Stop), []);
-        let told = AgentMessage { agent: agent.clone(), text: "t".to_owned() };
-        assert_eq!(agents(RunCommand::Tell(told)), [part("main.1")]);
+        let message = AgentMessage { agent: agent.clone(), text: "t".to_owned() };
+        assert_eq!(agents(RunCommand::Tell(message)), [part("main.1")]);
         assert_eq!(agents(RunCommand::StopAgent { agent }), [part("main.1")]);
         let all = AgentFamily::parse("main.*").expect("a family");
         assert_eq!(agents(RunCommand::Hold(all.into())), [part("main"), part("main.1")]);

@@ -255,7 +255,7 @@ mod tests {
     #[test]
     fn strictest_verdict_wins_and_first_wins_ties() {
         let by = |verdicts: &[(&str, ConsultVerdict)]| {
-            let verdicts = verdicts.iter().map(|(by, one)| verdict(by, one.clone()));
+            let verdicts = verdicts.iter().map(|(by, given)| verdict(by, given.clone()));
             strictest(verdicts.collect()).map(|verdict| verdict.by)
         };
         assert_eq!(by(&[]), None);

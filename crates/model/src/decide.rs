@@ -358,9 +358,9 @@ impl TurnReport {
     /// Returns whether the permit of its turn is returned although nothing of it is recorded: the agent has ended, or
     /// its pending turn `due` was not begun. Any other such report is late or repeated.
     pub fn returns_permit(&self, due: Option<&TurnId>) -> bool {
-        let was_not_begun =
+        let was_not_started =
             matches!(self.judgement, TurnJudgement::NotStarted | TurnJudgement::JoinDue(_));
-        due.is_none_or(|due| was_not_begun && *due == self.turn)
+        due.is_none_or(|due| was_not_started && *due == self.turn)
     }
 
     /// Returns its sign for the number of turns that run at the same time.
@@ -434,11 +434,11 @@ pub fn approval_asked(run: &Run, turn: &TurnId, request: &ApprovalRequest) -> Op
 /// [`AnswerError`] if the answer is rejected.
 fn approval_answered(run: &Run, given: &AnswerCommand) -> Option<Result<Event, AnswerError>> {
     let AnswerCommand { agent, step, node, text } = given;
-    let sought = run.agents.sought(agent.as_ref()).into_iter();
-    let is_meant = |one: &&Agent| step.is_none_or(|step| step == one.step);
-    let (asks, asked) = sought.filter(is_meant).find_map(|one| {
-        let asked = one.open_approvals().find(|asked| asked.name() == *node)?;
-        Some((one, asked))
+    let matching = run.agents.matching(agent.as_ref()).into_iter();
+    let is_meant = |asking: &&Agent| step.is_none_or(|step| step == asking.step);
+    let (asks, asked) = matching.filter(is_meant).find_map(|asking| {
+        let asked = asking.open_approvals().find(|asked| asked.name() == *node)?;
+        Some((asking, asked))
     })?;
     Some(answered(asks, asked, text, None))
 }

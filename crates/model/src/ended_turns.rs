@@ -79,15 +79,16 @@ impl EndedTurns {
         self.settle(before);
         let event = &record.event;
         if let Event::CostCounted { turn, cost } = event {
-            let mut cut = self.turns.iter_mut().filter(|one| one.ending == TurnEnding::Cut);
-            if let Some(one) = cut.find(|one| one.id == *turn) {
-                one.cost = cost.clone();
+            let mut cut =
+                self.turns.iter_mut().filter(|turn_cut| turn_cut.ending == TurnEnding::Cut);
+            if let Some(turn_cut) = cut.find(|turn_cut| turn_cut.id == *turn) {
+                turn_cut.cost = cost.clone();
             }
             return;
         }
         if let Event::AgentsRetried { agents } = event {
-            for one in agents {
-                self.retried(&one.agent);
+            for turn_cut in agents {
+                self.retried(&turn_cut.agent);
             }
             return;
         }
@@ -119,16 +120,17 @@ impl EndedTurns {
 
     /// Marks the turns of a step that an agent is to take again.
     fn retried(&mut self, agent: &AgentId) {
-        let mut own = self.turns.iter_mut().rev().filter(|one| one.id.agent == *agent).peekable();
-        let step = own.peek().map(|last| last.id.step);
-        let again = own.take_while(|one| Some(one.id.step) == step && !one.is_accepted);
-        again.for_each(|one| one.is_retried = true);
+        let mut of_agent =
+            self.turns.iter_mut().rev().filter(|turn| turn.id.agent == *agent).peekable();
+        let step = of_agent.peek().map(|last| last.id.step);
+        let again = of_agent.take_while(|turn| Some(turn.id.step) == step && !turn.is_accepted);
+        again.for_each(|turn| turn.is_retried = true);
     }
 
     /// Adds the turns of the agents that no longer live.
     fn settle(&mut self, run: &Run) {
         let doubtful = std::mem::take(&mut self.doubtful).into_iter();
-        self.turns.extend(doubtful.filter(|one| run.agents.get(&one.id.agent).is_none()));
+        self.turns.extend(doubtful.filter(|turn| run.agents.get(&turn.id.agent).is_none()));
     }
 }
 

@@ -106,29 +106,25 @@ impl KnownFacts {
     }
 
     /// Returns the matching fact that was asserted last, or the oldest match if the query asks for that.
-    pub fn find(&self, sought: FactQuery<'_>) -> Option<Fact> {
-        let label = self.0.get(sought.label)?;
+    pub fn find(&self, query: FactQuery<'_>) -> Option<Fact> {
+        let label = self.0.get(query.label)?;
         let fits = |held: &FactEntry| {
-            sought.value.is_none_or(|wanted| *wanted == *held.value)
-                && sought.by.is_none_or(|by| held.at <= by)
+            query.value.is_none_or(|wanted| *wanted == *held.value)
+                && query.by.is_none_or(|by| held.at <= by)
         };
-        if let Some(key) = sought.key {
+        if let Some(key) = query.key {
             let held = label.keys.get(key).filter(|held| fits(held))?;
-            return Some(held.named(sought.label, key));
+            return Some(held.named(query.label, key));
         }
-        let order = match sought.value {
+        let order = match query.value {
             Some(value) => label.values.get(value)?,
             None => &label.order,
         };
         let found = |(_, key): &(u64, Arc<str>)| {
             let held = label.keys.get(key).filter(|held| fits(held))?;
-            Some(held.named(sought.label, key))
+            Some(held.named(query.label, key))
         };
-        if sought.oldest {
-            order.iter().find_map(found)
-        } else {
-            order.iter().rev().find_map(found)
-        }
+        if query.oldest { order.iter().find_map(found) } else { order.iter().rev().find_map(found) }
     }
 
     /// Iterates over all facts, by label and key.
@@ -277,14 +273,14 @@ impl FactSelection {
 
     /// Adds facts of a label. Patterns that another pattern includes are dropped.
     pub fn add(&mut self, label: &str, pattern: FactPattern) {
-        let own = self.0.entry(label.to_owned()).or_default();
-        if pattern.with_wider().iter().any(|wider| own.contains(wider)) {
+        let patterns = self.0.entry(label.to_owned()).or_default();
+        if pattern.with_wider().iter().any(|wider| patterns.contains(wider)) {
             return;
         }
         if pattern.key.is_none() || pattern.value.is_none() {
-            own.retain(|known| !pattern.includes_all_of(known));
+            patterns.retain(|known| !pattern.includes_all_of(known));
         }
-        own.insert(pattern);
+        patterns.insert(pattern);
     }
 
     /// Adds all facts of another selection.
@@ -313,9 +309,9 @@ impl FactSelection {
 
     /// Returns whether a fact with these texts is selected.
     pub fn has(&self, label: &str, key: &str, value: &str) -> bool {
-        let Some(own) = self.0.get(label) else { return false };
+        let Some(patterns) = self.0.get(label) else { return false };
         let exact = FactPattern { key: Some(key.to_owned()), value: Some(value.to_owned()) };
-        exact.with_wider().iter().any(|wider| own.contains(wider))
+        exact.with_wider().iter().any(|wider| patterns.contains(wider))
     }
 
     /// Returns whether any facts of a label are selected.
@@ -325,13 +321,13 @@ impl FactSelection {
 
     /// Returns whether facts with this label and key are selected, regardless of their payload.
     pub fn has_key(&self, label: &str, key: &str) -> bool {
-        let Some(own) = self.0.get(label) else { return false };
-        own.iter().any(|one| one.key.as_deref().is_none_or(|own| own == key))
+        let Some(patterns) = self.0.get(label) else { return false };
+        patterns.iter().any(|pattern| pattern.key.as_deref().is_none_or(|patterns| patterns == key))
     }
 
     /// Returns the keys of the selected facts of a label; `None` if it has none, or if they may have any key.
     pub fn keys_of(&self, label: &str) -> Option<BTreeSet<&str>> {
-        self.0.get(label)?.iter().map(|one| one.key.as_deref()).collect()
+        self.0.get(label)?.iter().map(|pattern| pattern.key.as_deref()).collect()
     }
 }
 
@@ -361,15 +357,12 @@ mod known_tests {
         facts.change(&FactChange::Asserted(fact("other", "3", 3)));
         assert_eq!(facts.get("a/b", Some("k")), Some(fact("k", "2", 2)));
         assert_eq!(facts.get("a/b", None), Some(fact("other", "3", 3)), "any: the latest");
-        let sought = FactQuery { label: "a/b", ..FactQuery::default() };
-        let find = |sought| facts.find(sought);
-        assert_eq!(find(FactQuery { value: Some("2"), ..sought }), Some(fact("k", "2", 2)));
-        assert_eq!(find(FactQuery { oldest: true, ..sought }), Some(fact("k", "2", 2)));
-        assert_eq!(
-            find(FactQuery { by: Some(Timestamp(2500)), ..sought }),
-            Some(fact("k", "2", 2))
-        );
-        assert_eq!(find(FactQuery { by: Some(Timestamp(1500)), ..sought }), None);
+        let query = FactQuery { label: "a/b", ..FactQuery::default() };
+        let find = |query| facts.find(query);
+        assert_eq!(find(FactQuery { value: Some("2"), ..query }), Some(fact("k", "2", 2)));
+        assert_eq!(find(FactQuery { oldest: true, ..query }), Some(fact("k", "2", 2)));
+        assert_eq!(find(FactQuery { by: Some(Timestamp(2500)), ..query }), Some(fact("k", "2", 2)));
+        assert_eq!(find(FactQuery { by: Some(Timestamp(1500)), ..query }), None);
         assert_eq!(facts.get("a/c", None), None);
         for key in ["k", "other"] {
             let change = FactChange::Retracted { label: "a/b".into(), key: key.into() };
@@ -389,10 +382,10 @@ mod known_tests {
         let text = serde_json::to_string(&facts).expect("written");
         let again: KnownFacts = serde_json::from_str(&text).expect("read");
         assert_eq!(again, facts);
-        let sought = FactQuery { label: "a/b", value: Some("2"), ..FactQuery::default() };
-        assert_eq!(again.find(sought), Some(fact("b", "2", 4)));
-        assert_eq!(again.find(FactQuery { oldest: true, ..sought }), Some(fact("c", "2", 3)));
-        assert_eq!(again.find(FactQuery { value: Some("1"), ..sought }), Some(fact("a", "1", 2)));
+        let query = FactQuery { label: "a/b", value: Some("2"), ..FactQuery::default() };
+        assert_eq!(again.find(query), Some(fact("b", "2", 4)));
+        assert_eq!(again.find(FactQuery { oldest: true, ..query }), Some(fact("c", "2", 3)));
+        assert_eq!(again.find(FactQuery { value: Some("1"), ..query }), Some(fact("a", "1", 2)));
     }
 }
 
@@ -428,15 +421,15 @@ mod selection_tests {
             (&[("", "")], [false, false, false, true]),
         ];
         for (patterns, expected) in table {
-            let own = selection(patterns);
+            let filter = selection(patterns);
             let facts = [("k", "1"), ("k", "2"), ("j", "1"), ("", "")];
             let selected = facts.map(|(key, value)| {
                 let (label, source) = ("l".to_owned(), String::new());
                 let (key, value) = (key.to_owned(), value.to_owned());
-                own.includes(&Fact { label, key, value, seq: 1, source, at: Timestamp(1) })
+                filter.includes(&Fact { label, key, value, seq: 1, source, at: Timestamp(1) })
             });
             assert_eq!(selected, expected, "{patterns:?}");
-            assert!(!own.has("other", "k", "1"));
+            assert!(!filter.has("other", "k", "1"));
         }
     }
 
@@ -449,10 +442,10 @@ mod selection_tests {
         both.extend(&selection(&[("k", "1"), ("*", "1")]));
         assert_eq!(both, selection(&[("*", "1"), ("k", "*")]));
         assert!(both.has_key("l", "j") && all.has_key("l", "j") && !both.has_key("m", "k"));
-        let own = selection(&[("k", "1"), ("j", "*")]);
-        assert!(own.has_key("l", "k") && !own.has_key("l", "i"));
-        assert_eq!(own.keys_of("l"), Some(BTreeSet::from(["j", "k"])));
-        assert_eq!((own.keys_of("m"), both.keys_of("l")), (None, None));
+        let selected = selection(&[("k", "1"), ("j", "*")]);
+        assert!(selected.has_key("l", "k") && !selected.has_key("l", "i"));
+        assert_eq!(selected.keys_of("l"), Some(BTreeSet::from(["j", "k"])));
+        assert_eq!((selected.keys_of("m"), both.keys_of("l")), (None, None));
         assert_eq!(FactSelection::of_labels([&"l".to_owned()]), all);
         assert_eq!(all.labels().collect::<Vec<_>>(), ["l"]);
         assert!(!all.is_empty() && FactSelection::default().is_empty());

@@ -105,7 +105,8 @@ fn check_scp(text: &str) -> Result<(), String> {
     if let Some((helper, _)) = text.split_once("::") {
         return Err(not_taken(helper));
     }
-    let Some((authority, path)) = text.split_once(':').filter(|(one, _)| !one.contains('/')) else {
+    let Some((authority, path)) = text.split_once(':').filter(|(before, _)| !before.contains('/'))
+    else {
         return Err(format!(
             "`{text}` is not the address of an exchange; write an absolute path, ssh://…, https://… or HOST:PATH"
         ));
@@ -219,7 +220,7 @@ const LEADING_NAMES: &str = "attributesfile excludesfile partialclone promisor";
 const OVERRIDDEN: &str = "hookspath fsmonitor";
 
 /// Returns whether a name is one of those in a table.
-fn is_one(of: &str, name: &[u8]) -> bool {
+fn is_any_of(of: &str, name: &[u8]) -> bool {
     of.split(' ').any(|known| known.as_bytes() == name)
 }
 
@@ -242,7 +243,7 @@ impl GitSetting {
         }
         let is_number = !value.is_empty() && value.iter().all(u8::is_ascii_digit);
         let is_switch = is_number || matches!(value, b"true" | b"false");
-        if is_switch || is_one(OVERRIDDEN, name) || self.included().is_some() {
+        if is_switch || is_any_of(OVERRIDDEN, name) || self.included().is_some() {
             return None;
         }
         let is_shell = value.starts_with(b"!");
@@ -253,7 +254,7 @@ impl GitSetting {
         let has = |part: &str| name.windows(part.len()).any(|window| window == part.as_bytes());
         let is_program = section == b"hook"
             || is_shell
-            || is_one(PROGRAM_NAMES, name)
+            || is_any_of(PROGRAM_NAMES, name)
             || PROGRAM_PARTS.split(' ').any(has);
         (is_program && !value.is_empty()).then_some("")
     }
@@ -262,9 +263,9 @@ impl GitSetting {
     /// compared with the place of the repository.
     pub fn is_plain(&self) -> bool {
         self.neutral().is_none()
-            && !is_one(OVERRIDDEN, self.name())
-            && !is_one(LEADING_SECTIONS, self.section())
-            && !is_one(LEADING_NAMES, self.name())
+            && !is_any_of(OVERRIDDEN, self.name())
+            && !is_any_of(LEADING_SECTIONS, self.section())
+            && !is_any_of(LEADING_NAMES, self.name())
     }
 
     /// Returns the path of another file that it includes, regardless of its condition.

@@ -520,9 +520,9 @@ mod tests {
 
     #[test]
     fn core_knows_no_word_of_a_pack() {
-        let own = |name: &str| PACK.types.iter().any(|known| known.name == name);
+        let is_core = |name: &str| PACK.types.iter().any(|known| known.name == name);
         let packs = PACKS[1..].iter().flat_map(|pack| pack.types);
-        assert!(packs.clone().count() > 20 && !packs.into_iter().any(|known| own(known.name)));
+        assert!(packs.clone().count() > 20 && !packs.into_iter().any(|known| is_core(known.name)));
     }
 
     #[test]

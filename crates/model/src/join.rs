@@ -183,8 +183,8 @@ impl UnjoinedChildren {
 
     /// Iterates over the numbers of the children that an agent with `depth` pending returns waits for.
     pub fn numbers(&self, depth: usize) -> impl Iterator<Item = u32> {
-        let own = self.0.iter().filter(move |batch| batch.depth >= depth);
-        own.flat_map(|batch| batch.first..batch.first.saturating_add(batch.count))
+        let batches = self.0.iter().filter(move |batch| batch.depth >= depth);
+        batches.flat_map(|batch| batch.first..batch.first.saturating_add(batch.count))
     }
 
     /// Counts the end of a child, with a result if `well`, else with an error.
@@ -211,8 +211,8 @@ impl UnjoinedChildren {
 
     /// Counts the children that an agent with `depth` pending returns waits for.
     pub fn tally(&self, depth: usize) -> JoinTally {
-        let own = self.0.iter().filter(|batch| batch.depth >= depth);
-        own.fold(JoinTally::default(), |sum, batch| JoinTally {
+        let batches = self.0.iter().filter(|batch| batch.depth >= depth);
+        batches.fold(JoinTally::default(), |sum, batch| JoinTally {
             count: sum.count + batch.count,
             done: sum.done + batch.done,
             failed: sum.failed + batch.failed,
@@ -228,10 +228,10 @@ impl UnjoinedChildren {
 
     /// Removes and returns the children that an agent with `depth` pending returns waits for.
     pub(super) fn take(&mut self, depth: usize) -> Self {
-        let (own, others) =
+        let (taken, others) =
             std::mem::take(&mut self.0).into_iter().partition(|batch| batch.depth >= depth);
         self.0 = others;
-        Self(own)
+        Self(taken)
     }
 }
 

@@ -35,34 +35,34 @@ pub fn placed_mistake(error: &Error) -> String {
 
 /// Returns a sentence about a mistake, without its place.
 pub fn mistake(error: &Error) -> String {
-    let said = error.to_string();
-    let said = said.rsplit_once(" at line ").map_or(&*said, |(said, _)| said);
+    let text = error.to_string();
+    let text = text.rsplit_once(" at line ").map_or(&*text, |(text, _)| text);
     match error.classify() {
         Category::Eof => {
             "it ends too early; something is cut off, or a bracket or quote is missing".to_owned()
         }
         Category::Syntax => {
-            let known = SYNTAX.iter().find(|(beginning, _)| said.starts_with(beginning));
+            let known = SYNTAX.iter().find(|(beginning, _)| text.starts_with(beginning));
             known.map_or("this is not valid JSON", |(_, sentence)| sentence).to_owned()
         }
-        Category::Data => unfitting(said),
+        Category::Data => unfitting(text),
         Category::Io => "it could not be read to its end".to_owned(),
     }
 }
 
 /// Returns a sentence about JSON that means something else than what is needed.
-fn unfitting(said: &str) -> String {
-    if let Some(field) = said.strip_prefix("missing field ") {
+fn unfitting(text: &str) -> String {
+    if let Some(field) = text.strip_prefix("missing field ") {
         return format!("the field {field} is missing; add it");
     }
-    if let Some(field) = said.strip_prefix("duplicate field ") {
+    if let Some(field) = text.strip_prefix("duplicate field ") {
         return format!("the field {field} is given twice; remove one");
     }
     for (beginning, what) in [
         ("unknown variant ", "is not allowed here"),
         ("unknown field ", "is not a known field here"),
     ] {
-        let Some(rest) = said.strip_prefix(beginning) else { continue };
+        let Some(rest) = text.strip_prefix(beginning) else { continue };
         return match rest.split_once(", expected ") {
             Some((found, known)) => {
                 let known = known.strip_prefix("one of ").unwrap_or(known);
@@ -73,7 +73,7 @@ fn unfitting(said: &str) -> String {
     }
     for beginning in ["invalid type: ", "invalid value: ", "invalid length "] {
         let Some((found, wanted)) =
-            said.strip_prefix(beginning).and_then(|rest| rest.rsplit_once(", expected "))
+            text.strip_prefix(beginning).and_then(|rest| rest.rsplit_once(", expected "))
         else {
             continue;
         };
@@ -85,7 +85,7 @@ fn unfitting(said: &str) -> String {
         };
     }
     // The sentence of a type of this program.
-    said.to_owned()
+    text.to_owned()
 }
 
 /// Returns the kind of a value that was found.
@@ -409,8 +409,8 @@ mod tests {
             ("trux", "expected a JSON value"),
         ] {
             let error = serde_json::from_str::<Value>(text).expect_err(text);
-            let told = placed_mistake(&error);
-            assert!(told.contains(expected), "{text}: {told}");
+            let message = placed_mistake(&error);
+            assert!(message.contains(expected), "{text}: {message}");
         }
         let deep = "[".repeat(500);
         let error = serde_json::from_str::<Value>(&deep).expect_err("too deep");

@@ -75,11 +75,11 @@ pub fn branched_agents(
     run: &Run,
     mut new_session: impl FnMut() -> SessionId,
 ) -> Vec<BranchedAgent> {
-    let mut own = |agent: &Agent| BranchedAgent {
+    let mut branched = |agent: &Agent| BranchedAgent {
         agent: agent.id.clone(),
         sessions: (0..=agent.stack.len()).map(|_| new_session()).collect(),
     };
-    run.agents.values().map(&mut own).collect()
+    run.agents.values().map(&mut branched).collect()
 }
 
 /// Returns the sessions that turns of a branch copy, each with its agent.
@@ -87,9 +87,9 @@ pub fn copied_sessions(run: &Run) -> impl Iterator<Item = (&AgentId, &SessionId)
     run.agents.unordered().flat_map(|agent| {
         let asks =
             agent.mailbox().is_some() || agent.current_state.steps() == Some(StepMode::Asked);
-        let own = asks.then_some(&agent.session.origin);
+        let current = asks.then_some(&agent.session.origin);
         let returns = agent.stack.iter().filter_map(|frame| frame.unbegun.as_ref());
-        own.into_iter().chain(returns).filter_map(|origin| match origin {
+        current.into_iter().chain(returns).filter_map(|origin| match origin {
             SessionOrigin::Fresh | SessionOrigin::Rebuilt => None,
             SessionOrigin::Resumed => Some((&agent.id, &agent.session.id)),
             SessionOrigin::Branch { from, .. } => Some((&agent.id, from)),
@@ -142,9 +142,9 @@ mod tests {
         );
         let more = run(&[("main", result("a")), ("main.1", result("b"))]);
         assert!(differs(&more, &before).is_some_and(|why| why.contains("the agent main.1")));
-        let one = run(&[("main", failure("1 of 2"))]);
+        let killed = run(&[("main", failure("1 of 2"))]);
         assert_eq!(
-            resumed_difference(&run(&[("main", failure("2 of 2"))]), &one, &one.endings),
+            resumed_difference(&run(&[("main", failure("2 of 2"))]), &killed, &killed.endings),
             None
         );
     }

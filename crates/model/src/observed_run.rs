@@ -18,7 +18,7 @@ pub struct ObservedRun {
     /// The states that agents passed, in the order of the journal.
     pub steps: Vec<ObservedStep>,
     /// The transitions that were taken, and the ways between nodes.
-    pub ways: BTreeSet<ObservedWay>,
+    pub transitions: BTreeSet<ObservedTransition>,
     /// The progress of programs, record by record.
     pub moves: Vec<ProgramMove>,
     /// The positions of the agents that are in programs.
@@ -68,12 +68,12 @@ impl ObservedRun {
             self.agents.insert(agent.clone());
         }
         match &record.event {
-            Event::StepFinished(step) if is_one_step(&step.state) => {
+            Event::StepFinished(step) if is_single_step(&step.state) => {
                 let from = place(folder, &step.state, None);
-                self.ways.extend(ObservedWay::of(&from, &step.transition));
+                self.transitions.extend(ObservedTransition::of(&from, &step.transition));
                 self.step(&step.turn.agent, place(folder, &step.state, None));
             }
-            Event::AgentFailed(failed) if is_one_step(&failed.state) => {
+            Event::AgentFailed(failed) if is_single_step(&failed.state) => {
                 self.step(&failed.turn.agent, place(folder, &failed.state, None));
             }
             Event::GraphAdvanced(advanced) => {
@@ -81,7 +81,11 @@ impl ObservedRun {
                 let onward = onward.chain([&advanced.node]);
                 for (visit, to) in advanced.visits.iter().zip(onward) {
                     let from = place(folder, &advanced.file, Some(&*visit.node));
-                    self.ways.insert(ObservedWay::from_node(from.clone(), &visit.outcome, to));
+                    self.transitions.insert(ObservedTransition::from_node(
+                        from.clone(),
+                        &visit.outcome,
+                        to,
+                    ));
                     self.step(&advanced.turn.agent, from);
                 }
             }
@@ -136,8 +140,8 @@ impl ObservedRun {
 
     /// Returns the states that an agent passed, or all agents together.
     pub fn path(&self, agent: Option<&AgentId>) -> Vec<&str> {
-        let own = |step: &&ObservedStep| agent.is_none_or(|agent| step.agent == *agent);
-        self.steps.iter().filter(own).map(|step| step.place.as_str()).collect()
+        let is_of_agent = |step: &&ObservedStep| agent.is_none_or(|agent| step.agent == *agent);
+        self.steps.iter().filter(is_of_agent).map(|step| step.place.as_str()).collect()
     }
 
     /// Returns the result of an agent, if it has one.
@@ -164,7 +168,7 @@ impl ObservedRun {
 }
 
 /// Returns whether a state is one step, like a prompt or a script. Graphs and programs report their parts themselves.
-fn is_one_step(state: &StateName) -> bool {
+fn is_single_step(state: &StateName) -> bool {
     match state.steps() {
         Some(StepMode::Asked | StepMode::Tagged) => true,
         Some(StepMode::Executed | StepMode::Watching) | None => false,
@@ -187,18 +191,18 @@ fn place(folder: Option<&Folder>, state: &StateName, part: Option<&str>) -> Stri
 
 /// A way from a state to another one, or from a node of a graph to a node or an ending.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ObservedWay {
+pub struct ObservedTransition {
     /// The state that it leads from: `START.md`, `workflow.yaml#node`.
     pub from: String,
     /// The case in which it is taken.
-    pub case: ObservedWayCase,
+    pub case: TransitionCase,
     /// The state that it leads to, without its folder or its file; empty for a result.
     pub to: String,
 }
 
 /// The case in which a way is taken.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ObservedWayCase {
+pub enum TransitionCase {
     /// A transition with this tag.
     Tag(&'static str),
     /// The node has this outcome.
@@ -207,7 +211,7 @@ pub enum ObservedWayCase {
     Any,
 }
 
-impl ObservedWay {
+impl ObservedTransition {
     /// Returns the ways of a transition from a state: one for each state that it enters, or one for the question or the
     /// result.
     pub fn of(from: &str, transition: &Transition) -> Vec<Self> {
@@ -216,7 +220,7 @@ impl ObservedWay {
         let entered: Vec<&StateName> = match transition {
             Transition::Ask { next, .. } => vec![next],
             Transition::Result { .. } => {
-                let case = ObservedWayCase::Tag(transition.tag().name());
+                let case = TransitionCase::Tag(transition.tag().name());
                 return vec![Self { from: from.to_owned(), case, to: String::new() }];
             }
             Transition::Goto { .. }
@@ -228,34 +232,35 @@ impl ObservedWay {
                 _ => forked.iter().collect(),
             },
         };
-        let case = ObservedWayCase::Tag(transition.tag().name());
+        let case = TransitionCase::Tag(transition.tag().name());
         let last =
             |name: &StateName| name.as_str().rsplit('/').next().unwrap_or_default().to_owned();
-        let way = |to: &StateName| Self { from: from.to_owned(), case: case.clone(), to: last(to) };
-        entered.into_iter().map(way).collect()
+        let entry =
+            |to: &StateName| Self { from: from.to_owned(), case: case.clone(), to: last(to) };
+        entered.into_iter().map(entry).collect()
     }
 
     /// Returns the way from a node that had an outcome.
     pub fn from_node(from: String, outcome: &str, to: &NodeName) -> Self {
-        Self { from, case: ObservedWayCase::Outcome(outcome.to_owned()), to: to.to_string() }
+        Self { from, case: TransitionCase::Outcome(outcome.to_owned()), to: to.to_string() }
     }
 
     /// Returns whether this way matches the described one.
     pub fn is(&self, described: &Self) -> bool {
-        let fits = described.case == ObservedWayCase::Any || described.case == self.case;
+        let fits = described.case == TransitionCase::Any || described.case == self.case;
         fits && self.from == described.from && self.to == described.to
     }
 }
 
-impl fmt::Display for ObservedWay {
+impl fmt::Display for ObservedTransition {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { from, case, to } = self;
         match case {
-            ObservedWayCase::Tag("ask") => write!(f, "{from}: <ask next=\"{to}\">"),
-            ObservedWayCase::Tag(tag) if to.is_empty() => write!(f, "{from}: <{tag}>"),
-            ObservedWayCase::Tag(tag) => write!(f, "{from}: <{tag}>{to}</{tag}>"),
-            ObservedWayCase::Outcome(outcome) => write!(f, "{from} → {to} ({outcome})"),
-            ObservedWayCase::Any => write!(f, "{from} → {to}"),
+            TransitionCase::Tag("ask") => write!(f, "{from}: <ask next=\"{to}\">"),
+            TransitionCase::Tag(tag) if to.is_empty() => write!(f, "{from}: <{tag}>"),
+            TransitionCase::Tag(tag) => write!(f, "{from}: <{tag}>{to}</{tag}>"),
+            TransitionCase::Outcome(outcome) => write!(f, "{from} → {to} ({outcome})"),
+            TransitionCase::Any => write!(f, "{from} → {to}"),
         }
     }
 }
@@ -303,21 +308,21 @@ impl ProgramTrace {
 }
 
 #[cfg(test)]
-mod observed_way_tests {
+mod observed_transition_tests {
     use super::*;
 
     #[test]
-    fn question_and_result_are_ways_too() {
+    fn question_and_result_are_transitions_too() {
         let shown = |json: serde_json::Value| -> Vec<String> {
             let transition = serde_json::from_value(json).expect("a transition");
-            ObservedWay::of("A.md", &transition).iter().map(ToString::to_string).collect()
+            ObservedTransition::of("A.md", &transition).iter().map(ToString::to_string).collect()
         };
         let ask = serde_json::json!({"tag": "ask", "question": "Keep?", "next": "B.md"});
         assert_eq!(shown(ask), ["A.md: <ask next=\"B.md\">"]);
-        let one = serde_json::json!({"tag": "result", "payload": "one"});
+        let result = serde_json::json!({"tag": "result", "payload": "one"});
         let other = serde_json::json!({"tag": "result", "payload": "other"});
-        assert_eq!(shown(one.clone()), ["A.md: <result>"]);
-        assert_eq!(shown(one), shown(other));
+        assert_eq!(shown(result.clone()), ["A.md: <result>"]);
+        assert_eq!(shown(result), shown(other));
         assert_eq!(
             shown(serde_json::json!({"tag": "goto", "target": "B.md"})),
             ["A.md: <goto>B.md</goto>"]

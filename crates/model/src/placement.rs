@@ -341,7 +341,7 @@ impl Seats {
 struct Placement {
     placed: PlacedAgent,
     group: Option<PlacementGroup>,
-    has_begun: bool,
+    has_started: bool,
 }
 
 /// The homes of a group: a single home, unless its host was lost and only some of its agents have been placed again.
@@ -349,7 +349,7 @@ struct Placement {
 struct GroupHomes {
     /// The number of members at each home.
     members: BTreeMap<(HostName, HostEpoch), usize>,
-    has_begun: bool,
+    has_started: bool,
 }
 
 impl GroupHomes {
@@ -370,7 +370,7 @@ impl GroupHomes {
 
 impl HostChanges {
     fn in_order(mut self) -> Self {
-        self.lost.sort_by(|one, other| one.placed.agent.cmp_by_number(&other.placed.agent));
+        self.lost.sort_by(|left, right| left.placed.agent.cmp_by_number(&right.placed.agent));
         self
     }
 }
@@ -397,16 +397,16 @@ impl HostTable {
                 host.epoch = host.epoch.max(placed.epoch);
             }
         });
-        self.agents.insert(placed.agent.clone(), Placement { placed, group, has_begun: false });
+        self.agents.insert(placed.agent.clone(), Placement { placed, group, has_started: false });
         true
     }
 
     /// Takes in that an agent has begun something at its host: a session, a turn or an activity.
     pub fn begin(&mut self, agent: &AgentId) {
         let Some(placement) = self.agents.get_mut(agent) else { return };
-        placement.has_begun = true;
+        placement.has_started = true;
         if let Some(homes) = placement.group.as_ref().and_then(|group| self.groups.get_mut(group)) {
-            homes.has_begun = true;
+            homes.has_started = true;
         }
     }
 
@@ -430,8 +430,8 @@ impl HostTable {
     pub fn may_move(&self, agent: &AgentId) -> bool {
         self.agents.get(agent).is_some_and(|placement| {
             let homes = placement.group.as_ref().and_then(|group| self.groups.get(group));
-            let is_free = |homes: &GroupHomes| !homes.has_begun && homes.is_single();
-            !placement.has_begun && homes.is_none_or(is_free)
+            let is_free = |homes: &GroupHomes| !homes.has_started && homes.is_single();
+            !placement.has_started && homes.is_none_or(is_free)
         })
     }
 
@@ -460,7 +460,8 @@ impl HostTable {
     /// Returns the agents at a host that may be moved, in the order of their numbers.
     pub fn movable_at(&self, host: &HostName) -> Vec<AgentId> {
         let agents = self.hosts.get(host).into_iter().flat_map(|host| &host.agents);
-        let mut agents: Vec<AgentId> = agents.filter(|one| self.may_move(one)).cloned().collect();
+        let mut agents: Vec<AgentId> =
+            agents.filter(|agent| self.may_move(agent)).cloned().collect();
         agents.sort_by(AgentId::cmp_by_number);
         agents
     }
@@ -473,9 +474,9 @@ impl HostTable {
         };
         let agents: Vec<AgentId> = known.agents.iter().filter(is_lost).cloned().collect();
         for agent in agents {
-            if let Some(Placement { placed, group, has_begun }) = self.agents.get(&agent) {
+            if let Some(Placement { placed, group, has_started }) = self.agents.get(&agent) {
                 let (placed, group) = (placed.clone(), group.clone());
-                changes.lost.push(LostAgent { placed, has_begun: *has_begun, group });
+                changes.lost.push(LostAgent { placed, has_started: *has_started, group });
             }
             self.end(&agent);
         }

@@ -191,9 +191,9 @@ mod tests {
         let operation = |json| serde_json::from_value::<Operation>(json).expect("an operation");
         let exec = operation(json!({"type": "bash_exec", "command": "x"}));
         assert_eq!(exec.privilege(), Some(Privilege::Commands));
-        let own =
+        let custom =
             Operation::Own { name: "x".into(), parameters: Map::new(), class: RecoveryClass::Read };
-        assert_eq!(own.privilege(), None);
+        assert_eq!(custom.privilege(), None);
         let privileged =
             all_types().filter_map(|known| Some((known.name, known.operation?.privilege?)));
         let privileged: Vec<_> = privileged.map(|(name, privilege)| (privilege, name)).collect();

@@ -267,10 +267,10 @@ mod tests {
             placed: Vec::new(),
             event,
         };
-        let told =
+        let message =
             HostMessage::Record { record, total_cost_usd: Usd::from_dollars(0.5), missed: 0 };
         assert_eq!(
-            serde_json::to_string(&told).expect("it is JSON"),
+            serde_json::to_string(&message).expect("it is JSON"),
             r#"{"type":"record","record":{"seq":7,"at":"1970-01-01T00:00:00.000Z","event":"turn_held","agent":"main","step":2,"turn":0,"state":"A.md","by":"x","until":"2026-01-15T14:30:22.123Z"},"total_cost_usd":0.5,"missed":0}"#
         );
     }

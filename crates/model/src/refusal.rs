@@ -525,9 +525,9 @@ mod phrase_tests {
             line(vec![curl.clone(), fetch], 0),
             "3 tools were refused: Bash `curl a` (2), WebFetch `http://e.org/`; allow them with: --allow-tool 'Bash(curl:*)' --allow-tool 'WebFetch(domain:e.org)'"
         );
-        let one = ToolRefusal { times: 1, ..curl };
+        let single = ToolRefusal { times: 1, ..curl };
         assert_eq!(
-            line(vec![one], 0),
+            line(vec![single], 0),
             "1 tool was refused: Bash `curl a`; allow it with: --allow-tool 'Bash(curl:*)'"
         );
         assert_eq!(closing_line(&ToolRefusals::default()), None);

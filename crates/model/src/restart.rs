@@ -180,8 +180,9 @@ pub fn without_exhaustion(message: &str) -> &str {
         Some((times, _)) => times.strip_suffix(" times").is_some_and(is_number),
         None => false,
     };
-    let is_own = words == SWITCHED_OFF || words.strip_prefix("restarted ").is_some_and(is_counted);
-    if is_own { plain } else { message }
+    let is_suffix =
+        words == SWITCHED_OFF || words.strip_prefix("restarted ").is_some_and(is_counted);
+    if is_suffix { plain } else { message }
 }
 
 /// Returns the time of the next restart of something that has been restarted at these times.

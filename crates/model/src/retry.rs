@@ -113,7 +113,8 @@ impl RetrySelection {
         };
         (self.agents.is_empty() || self.agents.contains(&ended.id))
             && (self.states.is_empty() || self.states.iter().any(is_at))
-            && (self.causes.is_empty() || self.causes.iter().any(|own| ended.cause == Some(*own)))
+            && (self.causes.is_empty()
+                || self.causes.iter().any(|wanted| ended.cause == Some(*wanted)))
     }
 }
 
@@ -133,7 +134,7 @@ pub fn plan_retry(run: &Run, selection: &RetrySelection) -> Result<RetryPlan, Re
         if all.is_empty() {
             return Err(RetryError::NothingFailed);
         }
-        all.sort_by(|one, other| one.id.cmp_by_number(&other.id));
+        all.sort_by(|left, right| left.id.cmp_by_number(&right.id));
         let mut names: Vec<String> =
             all.iter().take(MAX_NAMED).map(|ended| named_failure(ended)).collect();
         let more = all.len() - names.len();
@@ -143,7 +144,7 @@ pub fn plan_retry(run: &Run, selection: &RetrySelection) -> Result<RetryPlan, Re
     let ended = EndedAgentsById::of(run);
     let needs = ended.with_needed(run, &chosen);
     let mut ids: Vec<&AgentId> = needs.keys().copied().collect();
-    ids.sort_by(|one, other| one.cmp_by_number(other));
+    ids.sort_by(|left, right| left.cmp_by_number(right));
     let agents: Vec<PlannedRetry> = ids
         .iter()
         .filter_map(|id| {

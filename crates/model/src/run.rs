@@ -271,7 +271,7 @@ impl Run {
     /// Returns the recorded text of the program that an agent executes, or is to begin with.
     pub fn kept_program(&self, agent: &Agent) -> Option<&ProgramSource> {
         match agent.program() {
-            Some(own) => self.definitions.get(&own.program),
+            Some(source) => self.definitions.get(&source.program),
             None => self.first_definition(agent),
         }
     }
@@ -303,8 +303,8 @@ impl Run {
     /// Sets the status that follows from which agents live and how the others ended.
     pub(super) fn update_status(&mut self) {
         if self.agents.is_empty() {
-            let failed = |one: &FinishedAgent| {
-                matches!(one.ending, AgentEnding::Error(_)) && !one.parent_notified
+            let failed = |ended: &FinishedAgent| {
+                matches!(ended.ending, AgentEnding::Error(_)) && !ended.parent_notified
             };
             let failed = self.finished.iter().any(failed);
             self.status = if failed { RunStatus::Failed } else { RunStatus::Completed };

@@ -101,12 +101,12 @@ pub struct StepDifference {
     pub step: u64,
     /// The ways; `None` if the agent did not come so far.
     #[serde(flatten)]
-    pub ways: RunPair<Option<StepWay>>,
+    pub traces: RunPair<Option<StepTrace>>,
 }
 
 /// The way that a step took.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct StepWay {
+pub struct StepTrace {
     /// The number of its first record.
     #[serde(rename = "record")]
     pub seq: u64,
@@ -160,14 +160,14 @@ pub fn compare(a: &RunHistory, b: &RunHistory, agent: Option<&AgentId>) -> RunDi
     let is_named = |id: &AgentId| agent.is_none_or(|agent| agent == id);
     let agents: BTreeSet<&AgentId> = a.agents.keys().chain(b.agents.keys()).collect();
     let mut agents: Vec<&AgentId> = agents.into_iter().filter(|id| is_named(id)).collect();
-    agents.sort_by(|one, other| one.cmp_by_number(other));
+    agents.sort_by(|left, right| left.cmp_by_number(right));
     let (mut firsts, mut steps) = (Vec::new(), Vec::new());
     for id in agents {
         let is_unneeded =
             [a, b].iter().any(|run| run.endings.get(id) == Some(&TracedEnding::Unneeded));
-        let (own, others) = (steps_of(a.agents.get(id)), steps_of(b.agents.get(id)));
-        firsts.extend(first_of(id, &own, &others, is_unneeded));
-        steps.extend(different_steps(id, &own, &others, is_unneeded));
+        let (steps_a, steps_b) = (steps_of(a.agents.get(id)), steps_of(b.agents.get(id)));
+        firsts.extend(first_of(id, &steps_a, &steps_b, is_unneeded));
+        steps.extend(different_steps(id, &steps_a, &steps_b, is_unneeded));
     }
     firsts.sort_by_key(MomentDifference::rank);
     RunDiff {
@@ -221,11 +221,12 @@ fn first_of(
 ) -> Option<MomentDifference> {
     let steps: BTreeSet<u64> = a.keys().chain(b.keys()).copied().collect();
     for step in steps {
-        let (own, others) = (moments_at(a, step), moments_at(b, step));
-        for index in 0..own.len().max(others.len()) {
-            let pair = RunPair { a: own.get(index).copied(), b: others.get(index).copied() };
+        let (moments_a, moments_b) = (moments_at(a, step), moments_at(b, step));
+        for index in 0..moments_a.len().max(moments_b.len()) {
+            let pair =
+                RunPair { a: moments_a.get(index).copied(), b: moments_b.get(index).copied() };
             let aspects = match (pair.a, pair.b) {
-                (Some(one), Some(other)) => different_aspects(one, other),
+                (Some(left), Some(right)) => different_aspects(left, right),
                 (Some(_) | None, _) if is_unneeded => continue,
                 (Some(_) | None, _) => Vec::new(),
             };
@@ -265,30 +266,31 @@ fn different_steps(
 ) -> Vec<StepDifference> {
     let steps: BTreeSet<u64> = a.keys().chain(b.keys()).copied().collect();
     let difference = |step: u64| {
-        let ways = RunPair { a: way(moments_at(a, step)), b: way(moments_at(b, step)) };
-        let is_same = match (&ways.a, &ways.b) {
-            (Some(one), Some(other)) => {
-                let ends = one.outcomes.len().min(other.outcomes.len());
-                let is_prefix = one.outcomes[..ends] == other.outcomes[..ends];
-                one.state == other.state
+        let traces =
+            RunPair { a: step_trace(moments_at(a, step)), b: step_trace(moments_at(b, step)) };
+        let is_same = match (&traces.a, &traces.b) {
+            (Some(left), Some(right)) => {
+                let ends = left.outcomes.len().min(right.outcomes.len());
+                let is_prefix = left.outcomes[..ends] == right.outcomes[..ends];
+                left.state == right.state
                     && is_prefix
-                    && (is_unneeded || one.outcomes.len() == other.outcomes.len())
+                    && (is_unneeded || left.outcomes.len() == right.outcomes.len())
             }
             (None, None) => true,
             (Some(_), None) | (None, Some(_)) => is_unneeded,
         };
-        (!is_same).then(|| StepDifference { agent: agent.clone(), step, ways })
+        (!is_same).then(|| StepDifference { agent: agent.clone(), step, traces })
     };
     steps.into_iter().filter_map(difference).collect()
 }
 
 /// Returns the way that a step took; `None` without moments.
-fn way(moments: &[&TracedMoment]) -> Option<StepWay> {
+fn step_trace(moments: &[&TracedMoment]) -> Option<StepTrace> {
     let first = moments.first()?;
     let state = first.aspects.get(&TraceAspect::State).cloned();
     let state = state.unwrap_or_else(|| TracedText::from(""));
     let outcomes = moments.iter().flat_map(|moment| moment.outcomes());
-    Some(StepWay { seq: first.seq, state, outcomes: outcomes.collect() })
+    Some(StepTrace { seq: first.seq, state, outcomes: outcomes.collect() })
 }
 
 fn results(
@@ -299,7 +301,7 @@ fn results(
     let found = different(&a.endings, &b.endings).filter(|(id, _)| is_named(id));
     let mut found: Vec<EndingDifference> =
         found.map(|(id, endings)| EndingDifference { agent: id.clone(), endings }).collect();
-    found.sort_by(|one, other| one.agent.cmp_by_number(&other.agent));
+    found.sort_by(|left, right| left.agent.cmp_by_number(&right.agent));
     found
 }
 

@@ -192,7 +192,7 @@ pub struct RunHistory {
 /// The fold that makes a trace of the records of a run.
 #[derive(Debug, Default)]
 pub struct TraceFold {
-    begun: Option<(RunLineage, BTreeMap<String, TracedText>)>,
+    opening: Option<(RunLineage, BTreeMap<String, TracedText>)>,
     agents: BTreeMap<AgentId, Vec<TracedMoment>>,
     costs: Ledger,
     /// The state of the program that each agent was seen in last.
@@ -202,7 +202,7 @@ pub struct TraceFold {
 impl TraceFold {
     /// Adds a record; `before` is the run as it was before it. `traced` replaces the run's own paths and id in a text.
     pub fn see(&mut self, before: &Run, record: &Record, traced: &dyn Fn(&str) -> TracedText) {
-        let (lineage, inputs) = self.begun.get_or_insert_with(|| begin(before, traced));
+        let (lineage, inputs) = self.opening.get_or_insert_with(|| begin(before, traced));
         lineage.see(record);
         if let Event::RunBranched(branched) = &record.event {
             let given = branched.settings.variables.iter();
@@ -210,8 +210,8 @@ impl TraceFold {
         }
         self.costs.count(before, &record.event);
         let Some(turn) = record.event.turn() else { return };
-        let own = before.agents.get(&turn.agent);
-        let folder = own.and_then(Agent::folder).or_else(|| record.folder.clone());
+        let acting = before.agents.get(&turn.agent);
+        let folder = acting.and_then(Agent::folder).or_else(|| record.folder.clone());
         let Some(found) = aspects(&record.event, folder.as_ref()) else { return };
         if let Some(program) = found.program {
             let is_same = self.programs.get(&turn.agent).is_some_and(|last| *last == program);
@@ -232,7 +232,7 @@ impl TraceFold {
 
     /// Returns the trace. `run` is the run after the last record.
     pub fn finish(self, run: &Run, traced: &dyn Fn(&str) -> TracedText) -> RunHistory {
-        let (lineage, inputs) = self.begun.unwrap_or_else(|| begin(run, traced));
+        let (lineage, inputs) = self.opening.unwrap_or_else(|| begin(run, traced));
         let ended = run.finished.iter().map(|ended| (ended.id.clone(), ending(ended, traced)));
         let live = run.agents.keys().map(|id| (id.clone(), TracedEnding::Live));
         RunHistory {
@@ -265,8 +265,8 @@ impl RunHistory {
     /// Adds the texts of a turn that has ended.
     pub fn add_turn(&mut self, turn: &TurnId, texts: TracedTurn) {
         let moments = self.agents.get_mut(&turn.agent).into_iter().flatten();
-        let mut own = moments.filter(|moment| moment.ends_turn && moment.turn == *turn);
-        let Some(moment) = own.next() else { return };
+        let mut ends = moments.filter(|moment| moment.ends_turn && moment.turn == *turn);
+        let Some(moment) = ends.next() else { return };
         let TracedTurn { prompt, reply, model } = texts;
         let known = [
             (TraceAspect::Prompt, prompt),
@@ -385,8 +385,8 @@ impl RunLineage {
             return 0;
         }
         let mut shared = 0;
-        for (index, (own, others)) in self.parts.iter().zip(&other.parts).enumerate() {
-            if own != others {
+        for (index, (part, other_part)) in self.parts.iter().zip(&other.parts).enumerate() {
+            if part != other_part {
                 break;
             }
             let (end, others_end) = (self.end_of(index), other.end_of(index));
@@ -665,7 +665,7 @@ mod run_lineage_tests {
         let branch = lineage("s", &[("a", 1), ("b", 21)], 40);
         let later = lineage("s", &[("a", 1), ("c", 31)], 60);
         let of_branch = lineage("s", &[("a", 1), ("b", 21), ("d", 26)], 30);
-        for (one, other, shared) in [
+        for (left, right, shared) in [
             (&source, &source, 50),
             (&source, &branch, 20),
             (&source, &later, 30),
@@ -674,7 +674,7 @@ mod run_lineage_tests {
             (&source, &of_branch, 20),
             (&later, &of_branch, 20),
         ] {
-            assert_eq!((one.shared_with(other), other.shared_with(one)), (shared, shared));
+            assert_eq!((left.shared_with(right), right.shared_with(left)), (shared, shared));
         }
     }
 
@@ -698,8 +698,8 @@ mod run_lineage_tests {
 
     #[test]
     fn runs_of_the_same_id_share_nothing_unless_one_began_the_other() {
-        let one = lineage("s", &[("a", 1)], 50);
-        assert_eq!(one.shared_with(&lineage("t", &[("a", 1)], 50)), 0);
+        let lineage_of_s = lineage("s", &[("a", 1)], 50);
+        assert_eq!(lineage_of_s.shared_with(&lineage("t", &[("a", 1)], 50)), 0);
         let branch = lineage("s", &[("a", 1), ("b", 21)], 40);
         let other = RunLineage {
             parts: vec![

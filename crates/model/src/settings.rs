@@ -700,10 +700,10 @@ mod option_switch_tests {
             json!({ "fallback_model": ["x"] }),
             json!({ "startup": "lean" }),
         ];
-        for one in fixed {
-            let forth = between((None, json!({})), (None, one.clone()));
-            let back = between((None, one.clone()), (None, json!({})));
-            assert_eq!((forth, back), (OptionSwitch::Restart, OptionSwitch::Restart), "{one}");
+        for option in fixed {
+            let forth = between((None, json!({})), (None, option.clone()));
+            let back = between((None, option.clone()), (None, json!({})));
+            assert_eq!((forth, back), (OptionSwitch::Restart, OptionSwitch::Restart), "{option}");
         }
         let effort = between((None, json!({ "effort": "low" })), (None, json!({})));
         assert_eq!(effort, OptionSwitch::Restart, "the model's own effort has no name");

@@ -74,13 +74,13 @@ impl StateKind {
     /// ending is a script, and so is a file whose ending has no other meaning, if it is executable.
     pub fn of_file(name: &str) -> Option<Self> {
         let Some((stem, ending)) = name.rsplit_once('.') else { return Some(Self::Script) };
-        let is_one_of =
-            |all: &[&str], one: &str| all.iter().any(|own| own.eq_ignore_ascii_case(one));
-        if stem.is_empty() || is_one_of(&RESERVED, name) {
+        let is_among =
+            |all: &[&str], word: &str| all.iter().any(|known| known.eq_ignore_ascii_case(word));
+        if stem.is_empty() || is_among(&RESERVED, name) {
             return None;
         }
-        let named = Self::ALL.iter().copied().find(|kind| is_one_of(kind.endings(), ending));
-        named.or_else(|| (!is_one_of(&DATA_ENDINGS, ending)).then_some(Self::Script))
+        let named = Self::ALL.iter().copied().find(|kind| is_among(kind.endings(), ending));
+        named.or_else(|| (!is_among(&DATA_ENDINGS, ending)).then_some(Self::Script))
     }
 
     /// Returns its name for people.

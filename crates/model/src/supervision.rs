@@ -188,27 +188,27 @@ impl SupervisionPolicy {
     /// Returns this policy with the overrides. If only one bound of the waits is overridden and lies beyond the other
     /// bound, the other moves along.
     pub fn with(&self, differing: &SupervisionOverrides) -> Self {
-        let own = self;
+        let base = self;
         let (backoff_min_ms, backoff_max_ms) =
             match (differing.backoff_min_ms, differing.backoff_max_ms) {
-                (None, None) => (own.backoff_min_ms, own.backoff_max_ms),
-                (Some(min), None) => (min, own.backoff_max_ms.max(min)),
-                (None, Some(max)) => (own.backoff_min_ms.min(max), max),
+                (None, None) => (base.backoff_min_ms, base.backoff_max_ms),
+                (Some(min), None) => (min, base.backoff_max_ms.max(min)),
+                (None, Some(max)) => (base.backoff_min_ms.min(max), max),
                 (Some(min), Some(max)) => (min, max.max(min)),
             };
         Self {
-            restart: differing.restart.unwrap_or(own.restart),
-            max_restarts: differing.max_restarts.unwrap_or(own.max_restarts),
-            period_ms: differing.period_ms.unwrap_or(own.period_ms),
+            restart: differing.restart.unwrap_or(base.restart),
+            max_restarts: differing.max_restarts.unwrap_or(base.max_restarts),
+            period_ms: differing.period_ms.unwrap_or(base.period_ms),
             backoff_min_ms,
             backoff_max_ms,
-            backoff_factor: differing.backoff_factor.unwrap_or(own.backoff_factor),
-            backoff_jitter: differing.backoff_jitter.unwrap_or(own.backoff_jitter),
-            timeout_ms: differing.timeout_ms.unwrap_or(own.timeout_ms),
-            idle_timeout_ms: differing.idle_timeout_ms.unwrap_or(own.idle_timeout_ms),
-            shutdown_ms: differing.shutdown_ms.unwrap_or(own.shutdown_ms),
-            on_exhausted: differing.on_exhausted.unwrap_or(own.on_exhausted),
-            reminders: own.reminders,
+            backoff_factor: differing.backoff_factor.unwrap_or(base.backoff_factor),
+            backoff_jitter: differing.backoff_jitter.unwrap_or(base.backoff_jitter),
+            timeout_ms: differing.timeout_ms.unwrap_or(base.timeout_ms),
+            idle_timeout_ms: differing.idle_timeout_ms.unwrap_or(base.idle_timeout_ms),
+            shutdown_ms: differing.shutdown_ms.unwrap_or(base.shutdown_ms),
+            on_exhausted: differing.on_exhausted.unwrap_or(base.on_exhausted),
+            reminders: base.reminders,
         }
     }
 
@@ -239,19 +239,19 @@ mod tests {
 
     #[test]
     fn overrides_change_only_fields_they_set() {
-        let own = SupervisionPolicy::default();
-        assert_eq!(own.with(&SupervisionOverrides::default()), own);
+        let policy = SupervisionPolicy::default();
+        assert_eq!(policy.with(&SupervisionOverrides::default()), policy);
         let differing = SupervisionOverrides {
             restart: Some(RestartPolicy::Temporary),
             backoff_min_ms: Some(600_000),
             ..SupervisionOverrides::default()
         };
-        let changed = own.with(&differing);
+        let changed = policy.with(&differing);
         assert_eq!((changed.restart, changed.backoff_max_ms), (RestartPolicy::Temporary, 600_000));
-        assert_eq!(changed.max_restarts, own.max_restarts);
+        assert_eq!(changed.max_restarts, policy.max_restarts);
         let short =
             SupervisionOverrides { backoff_max_ms: Some(500), ..SupervisionOverrides::default() };
-        assert_eq!(own.with(&short).backoff_min_ms, 500);
+        assert_eq!(policy.with(&short).backoff_min_ms, 500);
         assert!(!differing.is_empty() && SupervisionOverrides::default().is_empty());
     }
 

@@ -106,10 +106,10 @@ impl ToolCall {
 
     /// Returns whether it is a call that a record names as refused.
     pub fn is_named_by(&self, refusal: &ToolRefusal) -> bool {
-        let own = self.refusal();
+        let of_call = self.refusal();
         self.outcome == ToolOutcome::Refused
-            && own.tool == refusal.tool
-            && own.input == refusal.input
+            && of_call.tool == refusal.tool
+            && of_call.input == refusal.input
     }
 }
 
@@ -252,10 +252,10 @@ pub fn printable_json(json: &str) -> String {
     escaped
 }
 
-fn shown(text: &str, own: impl Fn(char) -> Option<&'static str>) -> String {
+fn shown(text: &str, escape: impl Fn(char) -> Option<&'static str>) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        match own(c) {
+        match escape(c) {
             Some(as_is) => shown.push_str(as_is),
             None if is_unprintable(c) => shown.extend(c.escape_unicode()),
             None => shown.push(c),
@@ -298,15 +298,15 @@ mod tests {
     #[test]
     fn line_has_the_outcome_and_the_known_duration() {
         let input = json!({ "command": "curl a" });
-        let mut one = call("Bash", input.clone(), ToolOutcome::Failed);
-        assert_eq!(one.line(), "Bash  curl a  failed");
-        one.duration_ms = Some(1234);
-        one.parent = Some("p".to_owned());
-        assert_eq!(one.line(), "subagent Bash  curl a  failed  1.2s");
+        let mut call_line = call("Bash", input.clone(), ToolOutcome::Failed);
+        assert_eq!(call_line.line(), "Bash  curl a  failed");
+        call_line.duration_ms = Some(1234);
+        call_line.parent = Some("p".to_owned());
+        assert_eq!(call_line.line(), "subagent Bash  curl a  failed  1.2s");
         let refused = call("Bash", input.clone(), ToolOutcome::Refused);
         assert_eq!(refused.line(), "Bash  curl a  refused: This command requires approval.");
         let recorded = ToolRefusal::new("Bash", &input, "");
-        assert!(refused.is_named_by(&recorded) && !one.is_named_by(&recorded));
+        assert!(refused.is_named_by(&recorded) && !call_line.is_named_by(&recorded));
     }
 
     #[test]

@@ -300,17 +300,17 @@ impl Transition {
 }
 
 /// The longest tag that is shown in full, in bytes.
-const MAX_TOLD_TAG: usize = 300;
+const MAX_TAG_BYTES: usize = 300;
 
 impl Transition {
     /// Returns the tag as an agent would write it. The middle of a long one is left out: it can hold a whole fork list.
     pub fn in_short(&self) -> String {
         let tag = self.to_string();
-        if tag.len() <= MAX_TOLD_TAG {
+        if tag.len() <= MAX_TAG_BYTES {
             return tag;
         }
-        let head = &tag[..tag.floor_char_boundary(MAX_TOLD_TAG * 2 / 3)];
-        let tail = &tag[tag.ceil_char_boundary(tag.len() - MAX_TOLD_TAG / 3)..];
+        let head = &tag[..tag.floor_char_boundary(MAX_TAG_BYTES * 2 / 3)];
+        let tail = &tag[tag.ceil_char_boundary(tag.len() - MAX_TAG_BYTES / 3)..];
         format!("{head} … {tail}")
     }
 }
@@ -322,7 +322,7 @@ impl fmt::Display for Transition {
             return fork::shown(self, f);
         }
         let tag = self.tag();
-        let name = tag.name_into(self.own_scope());
+        let name = tag.name_into(self.named_scope());
         write!(f, "<{name}")?;
         if let (Some(attribute), Some(state)) = (tag.required_attribute(), self.continuation()) {
             write!(f, " {attribute}=\"{state}\"")?;
@@ -404,7 +404,7 @@ impl Transition {
     }
 
     /// Returns the other folder that the agent itself goes to, if it goes to one.
-    pub fn own_scope(&self) -> Option<&ScopePath> {
+    pub fn named_scope(&self) -> Option<&ScopePath> {
         match self {
             Self::Fork { .. } => None,
             other => other.entered().and_then(|(scope, _)| scope),
@@ -477,9 +477,10 @@ impl Transition {
 
     /// Returns all states of the same folder that it names.
     pub fn states(&self) -> impl Iterator<Item = &StateName> {
-        let own = [self.target(), self.continuation(), self.timeout_state()].into_iter().flatten();
+        let named =
+            [self.target(), self.continuation(), self.timeout_state()].into_iter().flatten();
         let also = self.further_forks().iter().filter(|forked| forked.scope.is_none());
-        own.chain(also.map(|forked| &forked.target))
+        named.chain(also.map(|forked| &forked.target))
     }
 
     /// Changes the names of all states of the same folder.

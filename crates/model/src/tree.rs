@@ -278,9 +278,9 @@ impl<L: FoldSource> TreeFold<'_, L> {
         let below = match of {
             RowSubject::One(place) => {
                 let place = *place;
-                let own =
+                let depth_below =
                     || FamilyKey { ancestor: Some(self.look.id(place).clone()), began: vec![] };
-                self.families(self.branches.children(place).to_vec(), own)
+                self.families(self.branches.children(place).to_vec(), depth_below)
             }
             RowSubject::Many { members, open: true, .. } => {
                 members.iter().copied().map(RowSubject::One).collect()

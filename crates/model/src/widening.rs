@@ -158,12 +158,13 @@ impl PermissionCeiling {
             RunPermission::Mode(name) => PermissionMode::from_name(name)
                 .is_some_and(|mode| mode.rank() >= PermissionMode::AcceptEdits.rank()),
         };
-        let own = options.permission_mode.is_none_or(|mode| mode != PermissionMode::Plan);
-        if is_harmless(rule, edits && own) || self.tools.iter().any(|given| is_covered(rule, given))
+        let may_edit = options.permission_mode.is_none_or(|mode| mode != PermissionMode::Plan);
+        if is_harmless(rule, edits && may_edit)
+            || self.tools.iter().any(|given| is_covered(rule, given))
         {
             return None;
         }
-        let narrower = within_directory(rule, edits && own)
+        let narrower = within_directory(rule, edits && may_edit)
             .map(|narrower| format!("write `{narrower}` for the working directory, or "));
         let message = format!(
             "`{rule}` would run unasked, which the run was not started with; {}allow it with --allow-tool '{rule}'",

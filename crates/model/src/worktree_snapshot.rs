@@ -141,8 +141,8 @@ impl WorkingDir {
     /// Returns a directory below this one, or this one for `None`.
     pub fn below(&self, directory: Option<&Folder>) -> Self {
         let cwd = match (&self.cwd, directory) {
-            (Some(own), Some(below)) => Some(own.join(below)),
-            (own, below) => below.or(own.as_ref()).cloned(),
+            (Some(above), Some(below)) => Some(above.join(below)),
+            (above, below) => below.or(above.as_ref()).cloned(),
         };
         Self { cwd, ..self.clone() }
     }

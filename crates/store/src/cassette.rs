@@ -143,8 +143,8 @@ fn is_replaceable(dir: &Path) -> bool {
     let is_dir = dir.symlink_metadata().is_ok_and(|found| found.is_dir());
     let Ok(entries) = std::fs::read_dir(dir) else { return false };
     let names: Vec<OsString> = entries.flatten().map(|entry| entry.file_name()).collect();
-    let is_own = |name: &OsString| name == HEADER_FILE || name == TURNS_FILE;
-    is_dir && names.iter().all(is_own) && (names.is_empty() || has_header(dir))
+    let is_of_cassette = |name: &OsString| name == HEADER_FILE || name == TURNS_FILE;
+    is_dir && names.iter().all(is_of_cassette) && (names.is_empty() || has_header(dir))
 }
 
 fn has_header(dir: &Path) -> bool {

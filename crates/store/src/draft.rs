@@ -40,7 +40,7 @@ struct DraftMaker {
 }
 
 impl DraftMaker {
-    fn own() -> Self {
+    fn this_process() -> Self {
         let pid = std::process::id();
         Self { pid, start: start_of(pid).ok().flatten().unwrap_or(0), machine: MACHINE.clone() }
     }
@@ -93,7 +93,7 @@ pub fn draft_beside(place: &Path) -> PathBuf {
     remove_drafts(place.parent(), |of| of == name.as_bytes());
     let mut draft = OsString::from(".");
     draft.push(name);
-    draft.push(format!(".{}.new", DraftMaker::own()));
+    draft.push(format!(".{}.new", DraftMaker::this_process()));
     place.with_file_name(draft)
 }
 
@@ -170,10 +170,10 @@ mod tests {
 
     #[test]
     fn name_of_draft_tells_its_maker() {
-        let own = DraftMaker::own();
-        assert!(own.start > 0 && !own.machine.contains(['.', '/']), "{own:?}");
-        let name = named("a.b.json", &own);
-        assert_eq!(DraftMaker::of(name.as_bytes()), Some((&b"a.b.json"[..], own)));
+        let maker = DraftMaker::this_process();
+        assert!(maker.start > 0 && !maker.machine.contains(['.', '/']), "{maker:?}");
+        let name = named("a.b.json", &maker);
+        assert_eq!(DraftMaker::of(name.as_bytes()), Some((&b"a.b.json"[..], maker)));
         for other in [".a.new", "a.7-1-m.new", ".a.7.new", ".a.7-x-m.new", ".a.7-1-m.old"] {
             assert_eq!(DraftMaker::of(other.as_bytes()), None, "{other}");
         }
@@ -182,9 +182,9 @@ mod tests {
     #[test]
     fn drafts_of_dead_processes_are_removed_and_those_of_live_ones_stay() {
         let dir = tempfile::tempdir().expect("a directory");
-        let live = DraftMaker::own();
+        let live = DraftMaker::this_process();
         // Its number was given to this process later.
-        let dead = DraftMaker { start: live.start - 1, ..DraftMaker::own() };
+        let dead = DraftMaker { start: live.start - 1, ..DraftMaker::this_process() };
         let remote = DraftMaker { machine: "other".to_owned(), pid: 4_194_305, start: 1 };
         let path = |of: &str, maker: &DraftMaker| dir.path().join(named(of, maker));
         for draft in [path("a", &dead), path("a", &remote), path("c", &live)] {

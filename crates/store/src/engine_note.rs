@@ -71,7 +71,7 @@ impl EngineNote {
     }
 
     /// Returns whether a turn runs at a host.
-    pub fn has_begun(&self, turn: &TurnId) -> bool {
+    pub fn has_started(&self, turn: &TurnId) -> bool {
         self.begun.contains_key(&turn.stem())
     }
 

@@ -92,7 +92,7 @@ pub enum Error {
     },
     /// The facts here are others than those of the engine that was named.
     #[error("{}: the facts here are those of {of}, and not of the engine that is named; name another directory with --dir, or leave it out", .path.display())]
-    OwnFacts {
+    ForeignFacts {
         /// The directory of the facts.
         path: PathBuf,
         /// Their owner.

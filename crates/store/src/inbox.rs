@@ -299,23 +299,23 @@ mod tests {
             std::fs::create_dir_all(&inbox).expect("made");
             inbox
         };
-        let (one, other) = (inbox("one"), inbox("other"));
-        put(&one, "a", &RunCommand::Stop, &key()).expect("put");
+        let (first, second) = (inbox("one"), inbox("other"));
+        put(&first, "a", &RunCommand::Stop, &key()).expect("put");
         let read = |inbox: &Path, key: Option<&ProofKey>| {
             let waiting = list(inbox, key).expect("listed");
             waiting.into_iter().filter(|entry| entry.command.is_some()).count()
         };
-        assert_eq!(read(&one, Some(&key())), 1);
-        assert_eq!(read(&one, Some(&ProofKey::new("another"))), 0);
-        assert_eq!(read(&one, None), 0);
-        std::fs::copy(one.join("a.json"), one.join("b.json")).expect("copied");
-        assert_eq!(read(&one, Some(&key())), 1, "under another name it is none");
-        std::fs::copy(one.join("a.json"), other.join("a.json")).expect("copied");
-        assert_eq!(read(&other, Some(&key())), 0, "nor of another run");
-        std::fs::write(other.join("a.json"), "{\"command\":\"stop\"}").expect("written");
-        let waiting = list(&other, Some(&key())).expect("listed");
+        assert_eq!(read(&first, Some(&key())), 1);
+        assert_eq!(read(&first, Some(&ProofKey::new("another"))), 0);
+        assert_eq!(read(&first, None), 0);
+        std::fs::copy(first.join("a.json"), first.join("b.json")).expect("copied");
+        assert_eq!(read(&first, Some(&key())), 1, "under another name it is none");
+        std::fs::copy(first.join("a.json"), second.join("a.json")).expect("copied");
+        assert_eq!(read(&second, Some(&key())), 0, "nor of another run");
+        std::fs::write(second.join("a.json"), "{\"command\":\"stop\"}").expect("written");
+        let waiting = list(&second, Some(&key())).expect("listed");
         assert_eq!(waiting[0].unread.as_deref(), Some("it has no proof that you wrote it"));
-        assert_eq!(stops(&other).expect("listed"), ["a"]);
+        assert_eq!(stops(&second).expect("listed"), ["a"]);
     }
 
     #[test]

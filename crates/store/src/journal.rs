@@ -257,7 +257,7 @@ pub(super) fn copy_beginning(journal: &Path, length: u64, to: &Path) -> Result<(
 pub(super) struct JournalFile {
     base: Option<(File, u64)>,
     note: Option<JournalBase>,
-    own: File,
+    records: File,
     position: u64,
 }
 
@@ -267,13 +267,13 @@ impl JournalFile {
     /// # Errors
     /// [`Error::Empty`] if there is none, [`Error::BaseGone`], [`Error::Io`].
     pub(super) fn open(path: &Path) -> Result<Self, Error> {
-        let own = plain_file::open(path).map_err(|error| match error.kind() {
+        let records = plain_file::open(path).map_err(|error| match error.kind() {
             ErrorKind::NotFound => Error::Empty { path: path.to_owned() },
             _ => Error::io("open", path)(error),
         })?;
         let note = base_of(path)?;
         let base = note.as_ref().map(|note| open_base(path, note)).transpose()?;
-        Ok(Self { base, note, own, position: 0 })
+        Ok(Self { base, note, records, position: 0 })
     }
 
     /// Returns the note of the base, if there is one.
@@ -288,7 +288,7 @@ impl JournalFile {
 
     /// Returns the present length, base included.
     pub(super) fn length(&self) -> IoResult<u64> {
-        Ok(self.base_length() + self.own.metadata()?.len())
+        Ok(self.base_length() + self.records.metadata()?.len())
     }
 }
 
@@ -312,7 +312,7 @@ impl Read for JournalFile {
                 let most = buffer.len().min(rest);
                 base.read(&mut buffer[..most])?
             }
-            _ => self.own.read(buffer)?,
+            _ => self.records.read(buffer)?,
         };
         self.position += read as u64;
         Ok(read)
@@ -329,7 +329,7 @@ impl Seek for JournalFile {
         if let Some((base, length)) = &mut self.base {
             base.seek(SeekFrom::Start(place.min(*length)))?;
         }
-        self.own.seek(SeekFrom::Start(place.saturating_sub(length)))?;
+        self.records.seek(SeekFrom::Start(place.saturating_sub(length)))?;
         self.position = place;
         Ok(place)
     }

@@ -472,7 +472,7 @@ mod writer_tests {
         let dir = tempfile::tempdir().expect("a directory");
         let (renew, renewed) = mpsc::channel();
         let (state, journal) = (dir.path().join("state.json"), dir.path().join("journal.jsonl"));
-        let (tell, told) = mpsc::channel();
+        let (tell, outcomes) = mpsc::channel();
         let target = JournalTarget { log: Leased(renew), journal, state };
         let writer = JournalWriter::start(target, move |outcome| {
             let _ = tell.send(outcome);
@@ -483,7 +483,7 @@ mod writer_tests {
         while renewed.try_recv().is_err() {
             last += 1;
             writer.append(line(last, "text"));
-            assert_eq!(told.recv(), Ok(WriteOutcome::Durable(last)));
+            assert_eq!(outcomes.recv(), Ok(WriteOutcome::Durable(last)));
             assert!(last < 10_000_000, "it is never renewed");
         }
         writer.finish().expect("it ends");
@@ -493,7 +493,7 @@ mod writer_tests {
         medium: impl JournalStorage,
         dir: &std::path::Path,
     ) -> (JournalWriter, mpsc::Receiver<WriteOutcome>) {
-        let (tell, told) = mpsc::channel();
+        let (tell, outcomes) = mpsc::channel();
         let journal = dir.join("journal.jsonl");
         let acknowledged = AcknowledgedEnd::none();
         let log = LogFile { medium, journal: journal.clone(), acknowledged };
@@ -501,7 +501,7 @@ mod writer_tests {
         let writer = JournalWriter::start(target, move |outcome| {
             let _ = tell.send(outcome);
         });
-        (writer.expect("a thread"), told)
+        (writer.expect("a thread"), outcomes)
     }
 
     fn line(last: u64, text: &str) -> LineBatch {
@@ -512,16 +512,16 @@ mod writer_tests {
     fn after_a_failed_sync_nothing_more_is_written() {
         let dir = tempfile::tempdir().expect("a directory");
         let (written, appended) = mpsc::channel();
-        let (writer, told) = start(Faulty { syncs: 0, fails_at: 2, written }, dir.path());
+        let (writer, outcomes) = start(Faulty { syncs: 0, fails_at: 2, written }, dir.path());
         writer.append(line(1, "one"));
-        assert!(matches!(told.recv(), Ok(WriteOutcome::Durable(1))));
+        assert!(matches!(outcomes.recv(), Ok(WriteOutcome::Durable(1))));
         writer.append(line(2, "two"));
-        assert_eq!(told.recv(), Ok(WriteOutcome::Failed));
+        assert_eq!(outcomes.recv(), Ok(WriteOutcome::Failed));
         writer.append(line(3, "three"));
         let error = writer.finish().expect_err("it failed").to_string();
         assert!(error.contains("cannot sync") && error.contains("free some space"), "{error}");
         assert_eq!(appended.into_iter().collect::<Vec<_>>(), [4, 4]);
-        assert!(told.recv().is_err());
+        assert!(outcomes.recv().is_err());
     }
 
     #[test]
@@ -529,9 +529,9 @@ mod writer_tests {
         let dir = tempfile::tempdir().expect("a directory");
         let full =
             std::fs::OpenOptions::new().append(true).open("/dev/full").expect("the full device");
-        let (writer, told) = start(full, dir.path());
+        let (writer, outcomes) = start(full, dir.path());
         writer.append(line(1, "one"));
-        assert_eq!(told.recv(), Ok(WriteOutcome::Failed));
+        assert_eq!(outcomes.recv(), Ok(WriteOutcome::Failed));
         let error = writer.finish().expect_err("it failed").to_string();
         assert!(error.contains("journal.jsonl: cannot append to: "), "{error}");
     }
@@ -544,13 +544,13 @@ mod writer_tests {
             .create(true)
             .open(dir.path().join("journal.jsonl"))
             .expect("a file");
-        let (writer, told) = start(file, dir.path());
+        let (writer, outcomes) = start(file, dir.path());
         writer.append(line(1, "one"));
         writer.append(line(2, "two"));
         writer.snapshot(|file| file.write_all(b"{}"));
         writer.append(line(3, "three"));
         writer.finish().expect("all is written");
-        let last = told.into_iter().last();
+        let last = outcomes.into_iter().last();
         assert!(matches!(last, Some(WriteOutcome::Durable(3))), "{last:?}");
         assert_eq!(
             std::fs::read_to_string(dir.path().join("journal.jsonl")).expect("read"),

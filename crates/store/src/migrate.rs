@@ -121,13 +121,13 @@ mod format_1_tests {
     fn values(line: &str) -> Vec<String> {
         let record: JsonRecord = serde_json::from_str(line).expect("JSON");
         let other = ["event", "version", "format", "crc"];
-        let told = record.iter().filter(|(name, _)| !other.contains(&name.as_str()));
+        let other_fields = record.iter().filter(|(name, _)| !other.contains(&name.as_str()));
         let in_order = |value: &Value| {
             let mut value = value.clone();
             value.sort_all_objects();
             value.to_string()
         };
-        let mut values: Vec<String> = told.map(|(_, value)| in_order(value)).collect();
+        let mut values: Vec<String> = other_fields.map(|(_, value)| in_order(value)).collect();
         values.sort();
         values
     }

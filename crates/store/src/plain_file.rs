@@ -375,9 +375,9 @@ mod tests {
         for (name, kind) in kinds {
             let (mut read, mut append, mut both) =
                 (OpenOptions::new(), OpenOptions::new(), OpenOptions::new());
-            let ways =
+            let modes =
                 [read.read(true), append.append(true).create(true), both.read(true).write(true)];
-            for options in ways {
+            for options in modes {
                 let error = open_with(&path(name), options).expect_err(name);
                 assert!(is_unfit(&error), "{name}: {error}");
                 assert_eq!(error.to_string(), format!("it is {kind}, not a plain file"));

@@ -125,8 +125,8 @@ impl LockedRun {
         }
         let mut warnings = replayed.warnings;
         if replayed.torn > 0 {
-            let own_end = replayed.end.saturating_sub(replayed.journal.base_length());
-            truncate_torn_record(&dir.journal(), own_end)?;
+            let copy_end = replayed.end.saturating_sub(replayed.journal.base_length());
+            truncate_torn_record(&dir.journal(), copy_end)?;
             warnings.push(format!(
                 "{}: the last record was torn ({} bytes) and is cut off; it had never been acknowledged",
                 dir.journal().display(),

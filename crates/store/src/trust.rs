@@ -199,8 +199,8 @@ mod tests {
     }
 
     fn compared(form: &str, requests: &[&str]) -> ComparedContent {
-        let request = |one: &&str| {
-            let (key, file) = one.split_once(' ').expect("two words");
+        let request = |line: &&str| {
+            let (key, file) = line.split_once(' ').expect("two words");
             (key.to_owned(), file.to_owned())
         };
         ComparedContent {
@@ -224,11 +224,11 @@ mod tests {
         let found = |files: &WorkflowPins| {
             find(&state, "/w", files, &ComparedContent::default()).expect("looked")
         };
-        let (one, other) = (pins(&[("a.yaml", "1"), ("b.sh", "1")]), pins(&[("a.yaml", "2")]));
-        assert_eq!(found(&one), FolderTrust::Never);
-        remember(&state, &folder("/w", &one)).expect("remembered");
-        remember(&state, &folder("/v", &one)).expect("remembered");
-        assert_eq!(found(&one), FolderTrust::Trusted);
+        let (pinned, other) = (pins(&[("a.yaml", "1"), ("b.sh", "1")]), pins(&[("a.yaml", "2")]));
+        assert_eq!(found(&pinned), FolderTrust::Never);
+        remember(&state, &folder("/w", &pinned)).expect("remembered");
+        remember(&state, &folder("/v", &pinned)).expect("remembered");
+        assert_eq!(found(&pinned), FolderTrust::Trusted);
         let changes = ["a.yaml changed", "b.sh removed"].map(str::to_owned);
         assert_eq!(found(&other), FolderTrust::Lost(changes.into()));
         let reworded = pins(&[("a.yaml", "2"), ("b.sh", "1")]);
@@ -243,13 +243,13 @@ mod tests {
             find(&state, "/w", files, &compared).expect("looked")
         };
         let more = |text: &str| FolderTrust::Lost(vec![text.to_owned()]);
-        assert_eq!(asks_more(&one, "2 b.sh"), more("b.sh asks for more"));
+        assert_eq!(asks_more(&pinned, "2 b.sh"), more("b.sh asks for more"));
         assert_eq!(asks_more(&reworded, "2 a.yaml"), more("a.yaml changed"));
         let (listed, _) = list(&state).expect("listed");
-        assert_eq!(listed, [folder("/v", &one), folder("/w", &one)]);
+        assert_eq!(listed, [folder("/v", &pinned), folder("/w", &pinned)]);
         assert!(forget(&state, "/w").expect("forgotten") && !forget(&state, "/w").expect("gone"));
-        assert_eq!(found(&one), FolderTrust::Never);
-        remember(&state, &TrustedFolder { files: None, ..folder("/w", &one) }).expect("kept");
+        assert_eq!(found(&pinned), FolderTrust::Never);
+        remember(&state, &TrustedFolder { files: None, ..folder("/w", &pinned) }).expect("kept");
         assert_eq!(found(&other), FolderTrust::Lost(Vec::new()), "an older raymond");
     }
 }

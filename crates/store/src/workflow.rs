@@ -82,8 +82,8 @@ impl WorkflowDir {
         let shown = if path == Path::new(".") { PathBuf::new() } else { path.to_owned() };
         let top = self.top.map(|(top, shown_top)| {
             let steps = self.root.strip_prefix(&top).map_or(0, |below| below.components().count());
-            let is_told = self.root.strip_prefix(&top).is_ok_and(|below| shown.ends_with(below));
-            let above = shown.ancestors().nth(steps).filter(|_| is_told);
+            let is_shown = self.root.strip_prefix(&top).is_ok_and(|below| shown.ends_with(below));
+            let above = shown.ancestors().nth(steps).filter(|_| is_shown);
             (top, above.map_or(shown_top, Path::to_owned))
         });
         Self { top, shown, ..self }

@@ -251,12 +251,12 @@ impl OperationNotes {
     /// Reads the note of the beginning, into which the outcome is written. A part of one only tells that the operation
     /// began.
     fn recorded_beginning(&self) -> Result<RecordedOutcome, OperationError> {
-        let begun = self.path("begun");
-        match plain_file::read(&begun, MAX_LENGTH) {
+        let note = self.path("begun");
+        match plain_file::read(&note, MAX_LENGTH) {
             Ok(bytes) => Ok(self.outcome(&bytes).unwrap_or(RecordedOutcome::Begun)),
-            Err(_) if !plain_file::is_there(&begun) => Ok(RecordedOutcome::Nothing),
+            Err(_) if !plain_file::is_there(&note) => Ok(RecordedOutcome::Nothing),
             Err(error) if plain_file::is_unfit(&error) => Ok(RecordedOutcome::Begun),
-            Err(error) => Err(unreadable(&begun, &error)),
+            Err(error) => Err(unreadable(&note, &error)),
         }
     }
 
@@ -280,9 +280,9 @@ impl OperationNotes {
     /// Does as [`begin`](Self::begin), and returns a file with room for the outcome. After an error it has not begun.
     pub(super) fn begin_with_room(&self) -> Result<OutcomeRoom, OperationError> {
         self.remove("done")?;
-        let begun = self.path("begun");
+        let note = self.path("begun");
         let mut room = None;
-        let noted = replacement(&begun, &self.stem).and_then(|new| {
+        let noted = replacement(&note, &self.stem).and_then(|new| {
             Ok(new.write_with(|file| {
                 plain_file::reserve(file, &ROOMS)?;
                 room = Some(OutcomeRoom(file.try_clone()?));
@@ -292,8 +292,8 @@ impl OperationNotes {
         match (noted, room) {
             (Ok(()), Some(room)) => Ok(room),
             (noted, _) => {
-                let _ = std::fs::remove_file(&begun);
-                Err(unwritable(&begun, &noted.err().unwrap_or_else(|| ErrorKind::Other.into())))
+                let _ = std::fs::remove_file(&note);
+                Err(unwritable(&note, &noted.err().unwrap_or_else(|| ErrorKind::Other.into())))
             }
         }
     }

@@ -43,7 +43,7 @@ pub(super) struct OperationContext {
     in_tree: bool,
     common: Arc<SharedResources>,
     /// Tells that the operations of this context are to end; `None` if only all operations can be ended.
-    own_stop: Option<watch::Receiver<bool>>,
+    activity_stop: Option<watch::Receiver<bool>>,
 }
 
 /// The resources that all agents of a run share, regardless of their working directory.
@@ -83,7 +83,7 @@ impl OperationContext {
             fetched: Mutex::default(),
         };
         let (place, common) = (Arc::new(place), Arc::new(common));
-        Self { place, root, in_tree: false, common, own_stop: None }
+        Self { place, root, in_tree: false, common, activity_stop: None }
     }
 
     /// Returns this context for an agent's working directory.
@@ -91,12 +91,12 @@ impl OperationContext {
         let root = self.place.working_dirs.directory(working_dir)?;
         let root = root.canonicalize().unwrap_or(root);
         let (place, common) = (Arc::clone(&self.place), Arc::clone(&self.common));
-        Ok(Self { place, root, in_tree: working_dir.tree.is_some(), common, own_stop: None })
+        Ok(Self { place, root, in_tree: working_dir.tree.is_some(), common, activity_stop: None })
     }
 
     /// Returns this context for operations that end once `stop` is true.
     pub(super) fn until(&self, stop: watch::Receiver<bool>) -> Self {
-        Self { own_stop: Some(stop), ..self.clone() }
+        Self { activity_stop: Some(stop), ..self.clone() }
     }
 
     pub(super) fn root(&self) -> &Path {
@@ -130,14 +130,14 @@ impl OperationContext {
     }
 
     pub(super) fn is_stopped(&self) -> bool {
-        let is_stopped = self.own_stop.as_ref().is_some_and(|stop| *stop.borrow());
+        let is_stopped = self.activity_stop.as_ref().is_some_and(|stop| *stop.borrow());
         is_stopped || *self.common.stopped.borrow()
     }
 
     /// Waits until the operations of this context are stopped, or all operations.
     pub(super) async fn stopped(&self) {
         let mut all = self.common.stopped.subscribe();
-        let Some(mut stop) = self.own_stop.clone() else {
+        let Some(mut stop) = self.activity_stop.clone() else {
             let _ = all.wait_for(|stopped| *stopped).await;
             return;
         };
@@ -361,11 +361,11 @@ impl GitPlace {
 
 impl FoundRepository {
     /// Returns git's directory, if a `.git` is it, or leads to it and is named there. Any other may be planted.
-    pub(super) fn own_directory(&self) -> Option<&Path> {
+    pub(super) fn git_directory(&self) -> Option<&Path> {
         let is_git =
             |root: &PathBuf| root.join(".git").symlink_metadata().is_ok_and(|found| found.is_dir());
-        let is_own = self.is_known || self.root.as_ref().is_some_and(is_git);
-        is_own.then_some(&*self.directory)
+        let is_usable = self.is_known || self.root.as_ref().is_some_and(is_git);
+        is_usable.then_some(&*self.directory)
     }
 
     /// Returns whether it is a linked worktree.
@@ -455,11 +455,11 @@ impl GitGround {
                 root.display()
             ));
         }
-        let is_own = self
+        let is_recorded = self
             .exchange
             .as_ref()
             .is_some_and(|clone| clone.canonicalize().is_ok_and(|clone| clone == *common));
-        if is_own || (self.began_in(common) && (self.began_in(&git) || *is_known)) {
+        if is_recorded || (self.began_in(common) && (self.began_in(&git) || *is_known)) {
             return Ok(GitJudgement { variables, neutral });
         }
         let unplain = settings.iter().find(|(_, setting)| !setting.is_plain());
@@ -607,7 +607,7 @@ mod git_place_tests {
         let (_kept, root) = place(&["r/.git/objects", "r/below"], &[]);
         let r = root.join("r");
         let repository = found(&r.join("below"));
-        let told = |settings: &[(PathBuf, GitSetting)]| {
+        let arguments_of = |settings: &[(PathBuf, GitSetting)]| {
             let named = |(name, path): (OsString, OsString)| {
                 (name.into_string().expect("text"), PathBuf::from(path))
             };
@@ -619,9 +619,13 @@ mod git_place_tests {
             ("GIT_DIR".to_owned(), r.join(".git")),
             ("GIT_WORK_TREE".to_owned(), r.clone()),
         ];
-        assert_eq!(told(&[]), expected);
-        assert_eq!(told(&setting("core.bare", "false")), expected);
-        assert_eq!(told(&setting("core.bare", "true")), [ceiling], "git says that it is bare");
+        assert_eq!(arguments_of(&[]), expected);
+        assert_eq!(arguments_of(&setting("core.bare", "false")), expected);
+        assert_eq!(
+            arguments_of(&setting("core.bare", "true")),
+            [ceiling],
+            "git says that it is bare"
+        );
     }
 
     #[test]

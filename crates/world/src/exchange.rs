@@ -33,7 +33,7 @@ const MAX_OUTPUT_BYTES: usize = 1024 * 1024;
 
 /// The exchange of a new run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BegunExchange {
+pub struct StartedExchange {
     pub exchange: GitExchange,
     /// True if the commit was pushed now.
     pub is_new: bool,
@@ -49,7 +49,7 @@ impl WorkspaceExecutor {
     pub async fn begin_exchange(
         &self,
         name: &ExchangeName,
-    ) -> Result<BegunExchange, OperationError> {
+    ) -> Result<StartedExchange, OperationError> {
         let git = self.git(BEGIN_STEM);
         let repository = GitRepository::of(git, self.root()).await?;
         let base = repository.head(git).await?;
@@ -63,7 +63,7 @@ impl WorkspaceExecutor {
         let is_new = self.push_base(git, &exchange).await?;
         let status = "status --porcelain --untracked-files=normal --ignore-submodules=dirty";
         let uncommitted = git.text(status, NO_WORDS).await?.lines().count();
-        Ok(BegunExchange { exchange, is_new, uncommitted })
+        Ok(StartedExchange { exchange, is_new, uncommitted })
     }
 
     /// Removes the commit from the exchange again, because the run could not be made.

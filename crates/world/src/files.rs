@@ -14,8 +14,8 @@ use raymond_store::proof::StepProofs;
 
 use super::gate::NameLookup;
 use super::outcome::OperationError;
+use crate::custom_types::CustomTypeRegistry;
 use crate::glob::{FileAccess, resolve, shown};
-use crate::own_types::OwnTypeRegistry;
 
 /// The largest file that is read, in bytes: its text becomes a part of the run's state.
 pub(super) const MAX_FILE_BYTES: u64 = 16 * 1024 * 1024;
@@ -199,7 +199,7 @@ pub struct Workspace {
     /// True if the workflow may write files that programs obey.
     pub is_trusted: bool,
     /// The types that a program using the library has added.
-    pub own: OwnTypeRegistry,
+    pub custom_types: CustomTypeRegistry,
 }
 
 impl Workspace {
@@ -248,12 +248,12 @@ mod tests {
         std::fs::write(root.join("bytes"), b"ab\xff").expect("written");
         std::fs::create_dir(root.join("dir")).expect("made");
         File::create(root.join("large")).and_then(|f| f.set_len(MAX_FILE_BYTES + 1)).expect("made");
-        let said = |given: &str| read(root, given).expect_err("refused");
-        assert!(said("bytes").ends_with("it is not UTF-8 text: byte 2 belongs to no character"));
-        assert!(said("dir").ends_with("it is a directory"));
-        assert!(said("large").ends_with("it is larger than 16 MiB"));
-        assert!(said("none").starts_with("no file `none` in /"));
-        assert!(said("bytes/x").contains("cannot read `bytes/x`"));
+        let refusal = |given: &str| read(root, given).expect_err("refused");
+        assert!(refusal("bytes").ends_with("it is not UTF-8 text: byte 2 belongs to no character"));
+        assert!(refusal("dir").ends_with("it is a directory"));
+        assert!(refusal("large").ends_with("it is larger than 16 MiB"));
+        assert!(refusal("none").starts_with("no file `none` in /"));
+        assert!(refusal("bytes/x").contains("cannot read `bytes/x`"));
     }
 
     #[test]

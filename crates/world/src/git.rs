@@ -520,7 +520,7 @@ impl GitLock {
     /// Returns the lock of the repository that the workspace is in, if it is in one.
     pub(super) fn of(shared: &OperationContext, stem: &str) -> Option<Self> {
         let GitPlace::Found(found) = GitPlace::find(shared.root(), None).ok()? else { return None };
-        let lock = found.own_directory()?.join(LOCK);
+        let lock = found.git_directory()?.join(LOCK);
         let note = shared.place.steps.join(format!("{stem}.{NOTE}"));
         Some(Self { lock, repository: found.root?, note })
     }

@@ -13,6 +13,7 @@
 mod append;
 mod changes_since_start;
 pub mod context;
+pub mod custom_types;
 pub mod exchange;
 pub mod files;
 pub mod gate;
@@ -20,7 +21,6 @@ mod git;
 mod glob;
 mod on_disk;
 pub mod outcome;
-pub mod own_types;
 mod packs;
 pub mod perform;
 pub mod recorded_files;

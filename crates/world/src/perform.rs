@@ -211,7 +211,7 @@ impl WorkspaceExecutor {
             }
             Operation::BashCheck { command } => check(shared, stem, command).await,
             Operation::Own { name, parameters, class } => {
-                let work = own(shared, name, parameters);
+                let work = custom(shared, name, parameters);
                 let _permit = shared.permit().await?;
                 match class {
                     RecoveryClass::Uncertain => {
@@ -247,13 +247,13 @@ impl WorkspaceExecutor {
 }
 
 /// Executes an operation of a type that a program using the library has added.
-async fn own(
+async fn custom(
     shared: &OperationContext,
     name: &str,
     parameters: &Map<String, Value>,
 ) -> Result<Value, OperationError> {
     let unknown = || format!("this program no longer provides `{name}`, which the run began with");
-    let added = shared.place.own.get(name).ok_or_else(unknown)?;
+    let added = shared.place.custom_types.get(name).ok_or_else(unknown)?;
     let parameters = parameters.clone();
     // It runs in a separate task, so that a panic does not end the executor.
     let mut task = tokio::spawn(async move { added.perform(parameters).await });

@@ -196,11 +196,11 @@ pub(super) async fn run_at_most_once(
     work: impl Future<Output = Result<Value, OperationError>>,
 ) -> Result<Value, OperationError> {
     let note = OperationNotes::of(&shared.place.steps, &shared.place.proofs, stem);
-    let begun = note.clone();
+    let beginning = note.clone();
     let recorded = blocking(shared, move |_| {
-        let recorded = if again { begun.recorded()? } else { RecordedOutcome::Nothing };
+        let recorded = if again { beginning.recorded()? } else { RecordedOutcome::Nothing };
         let room = match recorded {
-            RecordedOutcome::Nothing => Some(begun.begin_with_room()?),
+            RecordedOutcome::Nothing => Some(beginning.begin_with_room()?),
             RecordedOutcome::Begun | RecordedOutcome::Done(_) => None,
         };
         Ok::<_, OperationError>((recorded, room))

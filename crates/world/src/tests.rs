@@ -23,7 +23,7 @@ use super::files::Workspace;
 use super::gate::NameLookup;
 use super::outcome::OperationError;
 use super::perform::WorkspaceExecutor;
-use crate::own_types::OwnTypeRegistry;
+use crate::custom_types::CustomTypeRegistry;
 use raymond_agents::command::EnvironmentMarker;
 use raymond_agents::working_dirs::WorkingDirs;
 use raymond_model::id::RunId;
@@ -45,13 +45,13 @@ fn failure(error: &OperationError) -> String {
 
 impl Ground {
     fn new() -> Self {
-        Self::with(OwnTypeRegistry::default(), &[])
+        Self::with(CustomTypeRegistry::default(), &[])
     }
 
-    fn with(own: OwnTypeRegistry, variables: &[(&str, &str)]) -> Self {
+    fn with(custom_types: CustomTypeRegistry, variables: &[(&str, &str)]) -> Self {
         let kept = tempfile::tempdir().expect("a directory");
         std::fs::create_dir(kept.path().join("root")).expect("made");
-        let world = world_at(kept.path(), own, variables);
+        let world = world_at(kept.path(), custom_types, variables);
         Self { kept, world }
     }
 
@@ -61,9 +61,9 @@ impl Ground {
         std::fs::create_dir(kept.path().join("root")).expect("made");
         let working_dirs =
             WorkingDirs::new(kept.path().join("root"), kept.path().join("worktrees/world"));
-        let place = place_with(kept.path(), working_dirs, OwnTypeRegistry::default(), variables);
+        let place = place_with(kept.path(), working_dirs, CustomTypeRegistry::default(), variables);
         let allowed_addresses =
-            allowed.iter().map(|one| one.parse().expect("an address")).collect();
+            allowed.iter().map(|address| address.parse().expect("an address")).collect();
         let world = WorkspaceExecutor::new(Workspace { allowed_addresses, ..place });
         Self { kept, world }
     }
@@ -83,13 +83,13 @@ impl Ground {
         std::fs::create_dir_all(&steps).expect("made");
         note_repository(&base.join("run"), &base.join("root"));
         let dirs = WorkingDirs::new(base.join("root"), base.join("worktrees/world"));
-        let place = place_with(&base, dirs, OwnTypeRegistry::default(), variables);
+        let place = place_with(&base, dirs, CustomTypeRegistry::default(), variables);
         self.world = WorkspaceExecutor::new(Workspace { steps, ..place });
     }
 
     /// Restarts as after a crash: only the disk keeps its state.
     fn restart(&mut self) {
-        self.world = world_at(self.kept.path(), OwnTypeRegistry::default(), &[]);
+        self.world = world_at(self.kept.path(), CustomTypeRegistry::default(), &[]);
     }
 
     async fn perform(
@@ -126,24 +126,28 @@ impl Ground {
     }
 }
 
-fn world_at(base: &Path, own: OwnTypeRegistry, variables: &[(&str, &str)]) -> WorkspaceExecutor {
+fn world_at(
+    base: &Path,
+    custom_types: CustomTypeRegistry,
+    variables: &[(&str, &str)],
+) -> WorkspaceExecutor {
     let working_dirs = WorkingDirs::new(base.join("root"), base.join("worktrees/world"));
-    world_with(base, working_dirs, own, variables)
+    world_with(base, working_dirs, custom_types, variables)
 }
 
 fn world_with(
     base: &Path,
     working_dirs: WorkingDirs,
-    own: OwnTypeRegistry,
+    custom_types: CustomTypeRegistry,
     variables: &[(&str, &str)],
 ) -> WorkspaceExecutor {
-    WorkspaceExecutor::new(place_with(base, working_dirs, own, variables))
+    WorkspaceExecutor::new(place_with(base, working_dirs, custom_types, variables))
 }
 
 fn place_with(
     base: &Path,
     working_dirs: WorkingDirs,
-    own: OwnTypeRegistry,
+    custom_types: CustomTypeRegistry,
     variables: &[(&str, &str)],
 ) -> Workspace {
     let fixed = [
@@ -169,7 +173,7 @@ fn place_with(
         allowed_addresses: vec!["127.0.0.1".parse().expect("an address")],
         lookup: NameLookup::by(|name| Box::pin(async move { known(&name) })),
         is_trusted: false,
-        own,
+        custom_types,
     }
 }
 

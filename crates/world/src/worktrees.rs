@@ -310,11 +310,11 @@ impl WorktreeInspector<'_> {
             uncommitted: self.uncommitted(&tree).await?,
             locked: lock(&tree),
         };
-        let has_own = match &tip {
+        let has_commits = match &tip {
             Some(tip) => self.is_in(&head, tip).await?,
             None => false,
         };
-        let is_alone = !has_own && self.merged_into(&[&head]).await?.is_none();
+        let is_alone = !has_commits && self.merged_into(&[&head]).await?.is_none();
         Ok(WorktreeInspection { condition, head: Some(head), merged_into, is_alone })
     }
 

@@ -19,7 +19,7 @@ impl Handler<PerformActivity> for AgentActor {
 
     /// Ignores an activity that is being performed already.
     fn handle(&mut self, pending: PerformActivity, ctx: &mut Ctx<Self>) {
-        let PerformActivity { turn, working_dir, base, activity, may_have_begun } = pending;
+        let PerformActivity { turn, working_dir, base, activity, may_have_started } = pending;
         if self.turn().is_some_and(|running| running == turn) {
             return;
         }
@@ -45,7 +45,7 @@ impl Handler<PerformActivity> for AgentActor {
             }
             let (home, tree) = (working_dir.home.clone(), working_dir.snapshot_tree().cloned());
             let outcome = Rc::clone(&performer)
-                .perform(step.clone(), working_dir, activity, may_have_begun)
+                .perform(step.clone(), working_dir, activity, may_have_started)
                 .await;
             if let Some(after) = after {
                 after.reach();

@@ -113,8 +113,9 @@ impl Supervisor {
                 let Some(agent) = self.run.agents.get(&id) else { return };
                 let events = program_started(&self.run, agent, *definition, *started);
                 self.commit_all(events, ctx);
-                let begun = self.run.agents.get(&id).filter(|agent| !agent.execution.is_prompts());
-                if let Some(turn) = begun.map(Agent::turn_id) {
+                let started =
+                    self.run.agents.get(&id).filter(|agent| !agent.execution.is_prompts());
+                if let Some(turn) = started.map(Agent::turn_id) {
                     self.advance(TurnReport::empty(turn), ResumeInput::Entered, ctx);
                 }
             }
@@ -195,7 +196,7 @@ impl Supervisor {
             spec.options =
                 source.map(|source| step::agent_options(&spec.state, &*source)).unwrap_or_default();
         }
-        self.may_have_begun.remove(&id);
+        self.may_have_started.remove(&id);
         let judgement = TurnJudgement::Advanced(Box::new(advance.with_sessions(|_| new_session())));
         let seq = self.run.seq;
         self.record_report(&TurnReport { judgement, ..report }, ctx);
@@ -266,7 +267,7 @@ impl Supervisor {
             .run
             .agents
             .get(&report.turn.agent)
-            .is_some_and(|own| !own.spec.working_dir.is_usual());
+            .is_some_and(|known| !known.spec.working_dir.is_usual());
         let ready = if elsewhere { None } else { self.context.runner.offer() };
         let events = decide(&self.run, report, choice(ready.clone()));
         if let Some(ready) = ready
@@ -361,7 +362,7 @@ impl Handler<AgentDown> for Supervisor {
         self.advancing.remove(&down.agent);
         let cost = self.performing.remove(&down.agent).map(|pending| pending.report.cost);
         self.leave_if_still(ctx);
-        self.may_have_begun.insert(down.agent.clone());
+        self.may_have_started.insert(down.agent.clone());
         match down.turn {
             Some(turn) => {
                 let failure = TurnFailure::new(
@@ -409,12 +410,12 @@ impl Supervisor {
             return self.resume(workflow, suspended, input, report, ctx);
         }
         let (turn, working_dir) = (agent.turn_id(), agent.spec.working_dir.clone());
-        let base = agent.own_base();
+        let base = agent.worktree_base();
         let activity = pending.activity.clone();
-        let may_have_begun = self.may_have_begun.remove(&id);
+        let may_have_started = self.may_have_started.remove(&id);
         self.performing.insert(id.clone(), pending);
         self.advancing.insert(id.clone());
-        let order = PerformActivity { turn, working_dir, base, activity, may_have_begun };
+        let order = PerformActivity { turn, working_dir, base, activity, may_have_started };
         self.actor_of(&id).do_send(order);
         // Other bodies may wait for a time beside commands.
         self.wake_at_deadline(&id, ctx);
@@ -427,7 +428,7 @@ impl Supervisor {
             .performing
             .get(id)
             .is_some_and(|pending| matches!(pending.activity, Activity::Commands(_)));
-        if !is_waiting || !matches!(self.shutdown, ShutdownPhase::NotBegun) {
+        if !is_waiting || !matches!(self.shutdown, ShutdownPhase::NotStarted) {
             return;
         }
         let Some(pending) = self.performing.remove(id) else { return };
@@ -446,7 +447,7 @@ impl Supervisor {
         let performer = &self.context.performer;
         if performer.has_commands(id) && !self.queued_effects.contains(id) {
             let program = self.run.agents.get(id).and_then(Agent::program);
-            let wanted = program.map(|own| own.position.commands()).unwrap_or_default();
+            let wanted = program.map(|execution| execution.position.commands()).unwrap_or_default();
             performer.keep_commands(id, &wanted);
         }
     }

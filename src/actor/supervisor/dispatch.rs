@@ -40,7 +40,8 @@ impl Supervisor {
             Effect::Proceed(agent) => {
                 self.end_unneeded_commands(&agent);
                 if let Some(state) = self.run.agents.get(&agent) {
-                    let wanted = |session: &SessionId| state.sessions().any(|own| own == session);
+                    let wanted =
+                        |session: &SessionId| state.sessions().any(|known| known == session);
                     self.context.runner.keep(&agent, &wanted);
                 }
                 self.dispatch_agent(&agent, ctx);
@@ -98,12 +99,12 @@ impl Supervisor {
     /// Gives an agent its next turn, now or at its time. Work that depends on a record on its way to the disk begins
     /// only once that record is durable.
     pub(super) fn dispatch_agent(&mut self, id: &AgentId, ctx: &mut Ctx<Self>) {
-        let goes_on = matches!(self.shutdown, ShutdownPhase::NotBegun)
+        let goes_on = matches!(self.shutdown, ShutdownPhase::NotStarted)
             && self.run.status == RunStatus::Running;
         let is_queued = self.queued_effects.contains(id);
         // The run waits for running commands of bodies, as it does for turns.
-        let has_begun = self.admission.is_reserved(id) || self.context.performer.has_commands(id);
-        if is_queued || (!goes_on && !has_begun) {
+        let has_started = self.admission.is_reserved(id) || self.context.performer.has_commands(id);
+        if is_queued || (!goes_on && !has_started) {
             return;
         }
         if !self.run.agents.contains_key(id) {
@@ -113,7 +114,7 @@ impl Supervisor {
         let Some(agent) = self.run.agents.get(id) else { return };
         self.context.registry.show(self.view_of(agent));
         // One whose turn runs ends with the report of that.
-        if !has_begun
+        if !has_started
             && let Some(end) = stopped(agent)
             && !self.admission.holders().any(|holder| holder == id)
         {
@@ -128,7 +129,7 @@ impl Supervisor {
         if agent.pending_join().is_some() {
             return self.await_forks(id, ctx);
         }
-        if agent.parked_reason().is_some() || (agent.is_held() && !has_begun) {
+        if agent.parked_reason().is_some() || (agent.is_held() && !has_started) {
             return;
         }
         if self.advance_role(id, ctx) {
@@ -138,9 +139,9 @@ impl Supervisor {
         if agent.waits() && !agent.watches() {
             return;
         }
-        let begun = self.admission.is_reserved(id);
+        let started = self.admission.is_reserved(id);
         let is_early = |until| until > now() || self.timers.has_up_to(until);
-        if let Some(until) = agent.not_before().filter(|&until| !begun && is_early(until)) {
+        if let Some(until) = agent.not_before().filter(|&until| !started && is_early(until)) {
             self.wake(id, until, ctx);
             return;
         }
@@ -174,13 +175,13 @@ impl Supervisor {
     /// Admits the agents that may run, and checks whether the run can continue at all.
     pub(super) fn schedule(&mut self, ctx: &mut Ctx<Self>) {
         let permits = self.permits(ctx);
-        for AdmittedTurn { agent, begun } in self.admit(permits) {
+        for AdmittedTurn { agent, started } in self.admit(permits) {
             let Some(state) = self.run.agents.get(&agent).map(Agent::prompt) else {
                 self.admission.release(&agent);
                 continue;
             };
             let spending_limit = self.run.budget().process_limit(&agent, state);
-            let permit = TurnPermit { begun, spent: self.spent(&agent), spending_limit };
+            let permit = TurnPermit { started, spent: self.spent(&agent), spending_limit };
             self.begins_at_host(&agent);
             // The mailbox keeps the order of admission; notifications do not.
             ctx.address().do_send(AdvanceAgent { agent, permit: Some(permit) });
@@ -215,7 +216,7 @@ impl Supervisor {
     fn admit(&mut self, permits: usize) -> Vec<AdmittedTurn> {
         let is_full = self.admission.running() >= permits || self.admission.waiting() == 0;
         let warm = if is_full { Vec::new() } else { self.context.runner.idle_agents() };
-        let returning = self.queued_effects.begun_agents();
+        let returning = self.queued_effects.started_agents();
         let budget = self.run.budget();
         self.admission.admit(&AdmissionLimits {
             permits,
@@ -327,16 +328,16 @@ impl Supervisor {
         permit: TurnPermit,
         ctx: &mut Ctx<Self>,
     ) {
-        let may_begin = matches!(self.shutdown, ShutdownPhase::NotBegun);
+        let may_begin = matches!(self.shutdown, ShutdownPhase::NotStarted);
         let is_free = |agent: &&Agent| {
-            permit.begun || (may_begin && !agent.is_held() && !agent.orders.is_ending)
+            permit.started || (may_begin && !agent.is_held() && !agent.orders.is_ending)
         };
         let Some(agent) = self.run.agents.get(id).filter(is_free) else {
             self.admission.release(id);
             return self.schedule(ctx);
         };
         let turn = agent.turn_id();
-        if !permit.begun && agent.has_messages_to_take() {
+        if !permit.started && agent.has_messages_to_take() {
             // Once that is recorded, the agent asks for its permit again.
             self.admission.release(id);
             return self.commit(Event::MessagesTaken { turn, message: None }, ctx);
@@ -364,13 +365,13 @@ impl Handler<MessageRead> for Supervisor {
 #[derive(Debug, Default)]
 pub(super) struct QueuedEffects {
     agents: HashMap<AgentId, QueuedAgent>,
-    begun: usize,
+    started: usize,
 }
 
 #[derive(Debug)]
 struct QueuedAgent {
     records: usize,
-    has_begun: bool,
+    has_started: bool,
 }
 
 impl QueuedEffects {
@@ -382,9 +383,9 @@ impl QueuedEffects {
                 queued.records += 1;
                 continue;
             }
-            let has_begun = run.agents.get(id).is_some_and(|agent| !agent.is_new());
-            self.begun += usize::from(has_begun);
-            self.agents.insert(id.clone(), QueuedAgent { records: 1, has_begun });
+            let has_started = run.agents.get(id).is_some_and(|agent| !agent.is_new());
+            self.started += usize::from(has_started);
+            self.agents.insert(id.clone(), QueuedAgent { records: 1, has_started });
         }
     }
 
@@ -395,7 +396,7 @@ impl QueuedEffects {
             let Some(queued) = self.agents.get_mut(id) else { continue };
             queued.records -= 1;
             if queued.records == 0 {
-                self.begun -= usize::from(queued.has_begun);
+                self.started -= usize::from(queued.has_started);
                 self.agents.remove(id);
             }
         }
@@ -407,8 +408,8 @@ impl QueuedEffects {
     }
 
     /// Returns the number of queued agents that have begun before.
-    pub(super) fn begun_agents(&self) -> usize {
-        self.begun
+    pub(super) fn started_agents(&self) -> usize {
+        self.started
     }
 }
 

@@ -132,7 +132,7 @@ impl Supervisor {
         let Some(made_tree) = tree.filter(|tree| !self.made_trees.contains(tree)) else {
             return self.advance(report, ResumeInput::Entered, ctx);
         };
-        let base = agent.own_base();
+        let base = agent.worktree_base();
         let exchange = WorkExchange::of(&self.context.performer, &agent.id, working_dir);
         let making = async move { exchange.prepare(base).await };
         ctx.spawn(making.into_actor(self).map(move |made, this, ctx| match made {

@@ -115,13 +115,13 @@ impl Supervisor {
 
     /// Returns whether the run is to go on.
     pub(super) fn is_going_on(&self) -> bool {
-        matches!(self.shutdown, ShutdownPhase::NotBegun)
+        matches!(self.shutdown, ShutdownPhase::NotStarted)
     }
 
     /// Lets no further turn start. When the running turns are over, `pause` is recorded and the run is released.
     /// `pause` is `None` if it is recorded already, or if the last agent has ended.
     pub(super) fn hold(&mut self, pause: Option<PauseReason>, ctx: &mut Ctx<Self>) {
-        if matches!(self.shutdown, ShutdownPhase::NotBegun) {
+        if matches!(self.shutdown, ShutdownPhase::NotStarted) {
             self.begin_holding(pause, false);
             self.end_if_still(ctx);
         }
@@ -204,7 +204,7 @@ impl Supervisor {
             return tracing::error!("{error}");
         };
         let runner = &self.context.runner;
-        let running = runner.begun_turns(self.run.agents.values().map(Agent::turn_id).collect());
+        let running = runner.started_turns(self.run.agents.values().map(Agent::turn_id).collect());
         let sweep = Rc::clone(runner).sweep(running);
         ctx.wait(
             async move {
@@ -239,7 +239,7 @@ impl Handler<InterruptRun> for Supervisor {
                 *is_stopping = true;
                 self.interrupted(ctx);
             }
-            ShutdownPhase::NotBegun => {
+            ShutdownPhase::NotStarted => {
                 self.begin_holding(Some(PauseReason::Interrupted), true);
                 self.interrupted(ctx);
             }

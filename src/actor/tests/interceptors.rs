@@ -77,7 +77,7 @@ fn instead(target: &str) -> ConsultVerdict {
 
 #[test]
 fn interceptor_is_asked_before_each_turn_and_transition() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, asked_turns) = std::sync::mpsc::channel();
     let stage = patient(move |question| {
         let kind = match question {
             Consultation::Start(start) => format!("start {}", start.state),
@@ -89,7 +89,7 @@ fn interceptor_is_asked_before_each_turn_and_transition() {
     });
     let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
     assert_eq!(played.run.finished[0].ending, ended("done"));
-    let asked: Vec<String> = told.try_iter().collect();
+    let asked: Vec<String> = asked_turns.try_iter().collect();
     assert_eq!(
         asked,
         ["start A.md", "A.md <goto>B.md</goto>", "start B.md", "B.md <result>…</result>"]
@@ -150,14 +150,14 @@ fn stop_verdict_with_run_scope_pauses_run() {
 
 #[test]
 fn unresponsive_interceptor_is_asked_once_and_run_completes() {
-    let (tell, told) = std::sync::mpsc::channel();
+    let (tell, asked_turns) = std::sync::mpsc::channel();
     let stage = with(Duration::from_millis(10), false, move |_| {
         tell.send(()).expect("someone listens");
         None
     });
     let played = stage.play(settings(1), files(WORKFLOW), &Player::echo());
     assert_eq!(played.run.finished[0].ending, ended("done"));
-    assert_eq!(told.try_iter().count(), 1);
+    assert_eq!(asked_turns.try_iter().count(), 1);
 }
 
 #[test]

@@ -316,7 +316,7 @@ fn agent_reports_only_current_turn_and_only_once() {
     actix::System::new().block_on(async {
         let (gate, at) = watch::channel(false);
         let (arrived, mut at_gate) = mpsc::unbounded_channel();
-        let (say, mut said) = mpsc::unbounded_channel();
+        let (say, mut reported) = mpsc::unbounded_channel();
         let agent = reporting_agent(say, gated(at, arrived));
         agent.do_send(turn_ended(2));
         agent.do_send(dispatched(2));
@@ -325,14 +325,14 @@ fn agent_reports_only_current_turn_and_only_once() {
         for step in [1, 3] {
             in_time(agent.send(turn_ended(step))).await.expect("an agent that lives");
         }
-        assert!(said.is_empty(), "the end of another turn was reported");
+        assert!(reported.is_empty(), "the end of another turn was reported");
         assert!(at_gate.is_empty(), "the turn began twice");
 
         gate.send_replace(true);
-        let report = in_time(said.recv()).await.expect("a report");
+        let report = in_time(reported.recv()).await.expect("a report");
         assert_eq!(report.turn, turn("main", 2));
         in_time(agent.send(turn_ended(2))).await.expect("an agent that lives");
-        assert!(said.is_empty(), "the turn was reported twice");
+        assert!(reported.is_empty(), "the turn was reported twice");
     });
 }
 

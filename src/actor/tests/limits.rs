@@ -76,8 +76,8 @@ fn workers_meet(workers: u32, failure: impl Fn() -> TurnFailure + 'static) -> Rc
     let says_what = forester(1, workers);
     Player::new(move |input| {
         let first = input.turn.turn == 0 && input.state.as_str() == "W.md";
-        let said = says(input, &says_what(input));
-        slowly(if first { TurnOutcome::Failed(failure()) } else { said })
+        let answer = says(input, &says_what(input));
+        slowly(if first { TurnOutcome::Failed(failure()) } else { answer })
     })
 }
 
@@ -103,15 +103,15 @@ fn throttle_lowers_concurrency() {
 #[test]
 fn concurrency_recovers_after_throttle() {
     let player = Player::new(|input| {
-        let said = match (input.state.as_str(), input.visit) {
+        let answer = match (input.state.as_str(), input.visit) {
             ("A.md", visit) if visit < 8 => "<fork next=\"A.md\">W.md</fork>",
             ("W.md", visit) if visit < 50 => "<goto>W.md</goto>",
             _ => "<result>done</result>",
         };
         let refused = input.turn.agent.as_str() == "main.3" && input.turn.step == 10;
-        let said = says(input, said);
+        let answer = says(input, answer);
         let slow_down = TurnOutcome::Failed(TurnFailure::new(FailureCause::Throttle, "slow down"));
-        slowly(if refused && input.turn.turn == 0 { slow_down } else { said })
+        slowly(if refused && input.turn.turn == 0 { slow_down } else { answer })
     });
     let (steps, at_work) = (Rc::new(Cell::new(0_u32)), Rc::clone(&player));
     let look = move |published: &crate::actor::observer::Published| {
@@ -145,8 +145,8 @@ fn no_turn_starts_during_usage_limit() {
         let run = view::load_view(&root, &Stage::id()).expect("a readable run").run;
         assert_eq!(run.limited(now()), None, "{} begins too early", input.turn);
         let first = input.turn.turn == 0 && input.state.as_str() == "W.md";
-        let said = says(input, &says_what(input));
-        slowly(if first { TurnOutcome::Failed(limit()) } else { said })
+        let answer = says(input, &says_what(input));
+        slowly(if first { TurnOutcome::Failed(limit()) } else { answer })
     });
     let outcome = stage.play(steadfast(4), files(WORKFLOW), &player);
     assert_eq!(outcome.run.status, RunStatus::Completed, "{:?}", outcome.run.finished);

@@ -13,17 +13,17 @@ const WORKFLOW: &[(&str, &str)] = &[("A.md", "go"), ("W.md", "go"), ("X.md", "go
 /// Returns a player: `main` forks this many workers of two steps each.
 fn crowd(workers: u32) -> Rc<Player> {
     Player::new(move |input| {
-        let said = match (input.state.as_str(), input.visit) {
+        let result = match (input.state.as_str(), input.visit) {
             ("A.md", visit) if visit < workers => "<fork next=\"A.md\">W.md</fork>",
             ("W.md", _) => "<goto>X.md</goto>",
             _ => "<result>done</result>",
         };
-        slowly(input, said)
+        slowly(input, result)
     })
 }
 
-fn slowly(input: &TurnInput, said: &str) -> LocalFuture<TurnOutcome> {
-    let outcome = says(input, said);
+fn slowly(input: &TurnInput, result: &str) -> LocalFuture<TurnOutcome> {
+    let outcome = says(input, result);
     Box::pin(async move {
         for _ in 0..50 {
             tokio::task::yield_now().await;

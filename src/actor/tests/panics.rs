@@ -57,11 +57,11 @@ impl Trap {
 
     fn touch(&self, on: On, name: &StateName) {
         let less = |left: u32| left.checked_sub(1);
-        let one_of = |number: &AtomicU32| {
+        let take = |number: &AtomicU32| {
             number.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less).is_ok()
         };
         let here = self.on == on && name.as_str() == self.state;
-        let springs = here && !one_of(&self.spared) && one_of(&self.left);
+        let springs = here && !take(&self.spared) && take(&self.left);
         assert!(!springs, "the trap of {name} springs");
     }
 }

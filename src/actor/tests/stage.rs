@@ -138,7 +138,7 @@ impl StepRunner for Player {
 
 /// An observer that keeps all published records, and calls a test's function for each.
 struct Audience {
-    heard: Arc<Mutex<Vec<Published>>>,
+    published: Arc<Mutex<Vec<Published>>>,
     look: Box<dyn Fn(&Published)>,
 }
 
@@ -151,7 +151,7 @@ impl Handler<Published> for Audience {
 
     fn handle(&mut self, published: Published, _: &mut Self::Context) {
         (self.look)(&published);
-        self.heard.lock().expect("nobody panics with it").push(published);
+        self.published.lock().expect("nobody panics with it").push(published);
     }
 }
 
@@ -166,7 +166,7 @@ pub(super) struct Stage {
     _place: tempfile::TempDir,
     pub(super) root: RunsRoot,
     pub(super) registry: Arc<AgentRegistry>,
-    heard: Arc<Mutex<Vec<Published>>>,
+    published: Arc<Mutex<Vec<Published>>>,
     plugs: RefCell<Vec<Plug>>,
 }
 
@@ -186,7 +186,7 @@ impl Stage {
             root: RunsRoot::new(place.path()),
             _place: place,
             registry: Arc::default(),
-            heard: Arc::default(),
+            published: Arc::default(),
             plugs: RefCell::default(),
         }
     }
@@ -236,7 +236,7 @@ impl Stage {
     }
 
     fn audience(&self, look: impl Fn(&Published) + 'static) -> Addr<Audience> {
-        Audience { heard: Arc::clone(&self.heard), look: Box::new(look) }.start()
+        Audience { published: Arc::clone(&self.published), look: Box::new(look) }.start()
     }
 
     /// Performs a whole run; `look` is called for every record that is published.
@@ -268,7 +268,7 @@ impl Stage {
                 observers: vec![Observer::new(
                     "audience",
                     audience.clone().recipient(),
-                    ObserverKind::Own,
+                    ObserverKind::BuiltIn,
                 )],
                 interceptors: self.plugs.borrow().iter().map(|plug| plug()).collect(),
             };
@@ -281,8 +281,11 @@ impl Stage {
                 .expect("an audience that stays");
             run
         });
-        let heard = self.heard.lock().expect("nobody panics with it");
-        Played { run, records: heard.iter().map(|heard| (*heard.record).clone()).collect() }
+        let published = self.published.lock().expect("nobody panics with it");
+        Played {
+            run,
+            records: published.iter().map(|published| (*published.record).clone()).collect(),
+        }
     }
 
     /// Performs a whole run.

@@ -132,18 +132,18 @@ pub struct HostsArgs {
 pub enum HostsCommand {
     /// Give a host no new agents; it keeps its current agents
     #[command(after_help = DRAIN_HELP)]
-    Drain(OneHostArgs),
+    Drain(SingleHostArgs),
     /// Declare a host lost: its agents continue on other hosts
     #[command(after_help = LOST_HELP)]
-    Lost(OneHostArgs),
+    Lost(SingleHostArgs),
     /// Remove a host that is lost or silent from the list
     #[command(after_help = REMOVE_HELP)]
-    Remove(OneHostArgs),
+    Remove(SingleHostArgs),
 }
 
 impl HostsCommand {
     /// Returns the host that it is about.
-    pub fn host(&self) -> &OneHostArgs {
+    pub fn host(&self) -> &SingleHostArgs {
         match self {
             Self::Drain(host) | Self::Lost(host) | Self::Remove(host) => host,
         }
@@ -152,7 +152,7 @@ impl HostsCommand {
 
 /// A command about one host.
 #[derive(Debug, Clone, Args)]
-pub struct OneHostArgs {
+pub struct SingleHostArgs {
     /// The name of the host
     #[arg(value_parser = HostName::parse)]
     pub host: HostName,

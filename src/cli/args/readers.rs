@@ -7,7 +7,7 @@ use clap_complete::engine::ArgValueCompleter;
 
 use crate::cli::agent_selector::AgentSelector;
 use crate::cli::args::runs::AgentArg;
-use crate::cli::args::{DirArgs, OneRunArgs};
+use crate::cli::args::{DirArgs, SingleRunArgs};
 use crate::cli::candidates::{complete_agents, complete_runs};
 use crate::domain::id::{AgentId, RunId};
 use crate::domain::time::millis;
@@ -72,7 +72,7 @@ works for a run that is not live.";
 pub struct LogArgs {
     /// The run.
     #[command(flatten)]
-    pub one: OneRunArgs,
+    pub target: SingleRunArgs,
     /// Only the records of this agent, such as main.2; `main.2.*` adds its descendants
     #[arg(value_name = "AGENT", value_parser = AgentSelector::parse, add = ArgValueCompleter::new(complete_agents))]
     agent: Option<AgentSelector>,
@@ -112,7 +112,7 @@ pub struct TopArgs {
 pub struct TreeArgs {
     /// The run.
     #[command(flatten)]
-    pub one: OneRunArgs,
+    pub target: SingleRunArgs,
     /// Show one line for each agent
     #[arg(long)]
     pub all: bool,
@@ -148,7 +148,7 @@ pub struct ShowArgs {
 pub struct CostsArgs {
     /// The run.
     #[command(flatten)]
-    pub one: OneRunArgs,
+    pub target: SingleRunArgs,
     /// Show one row per agent, not only the most expensive
     #[arg(long, short = 'v', visible_alias = "verbose")]
     pub all: bool,
@@ -293,7 +293,7 @@ why (it was kept).";
 pub struct WorktreesArgs {
     /// The run.
     #[command(flatten)]
-    pub one: OneRunArgs,
+    pub target: SingleRunArgs,
     /// Remove clean and merged worktrees of ended agents
     #[arg(long)]
     pub prune: bool,

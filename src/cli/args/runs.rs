@@ -36,7 +36,7 @@ pub struct NamedRunArgs {
 
 /// A command about one run.
 #[derive(Debug, Clone, Args)]
-pub struct OneRunArgs {
+pub struct SingleRunArgs {
     /// The run.
     #[command(flatten)]
     pub named: NamedRunArgs,
@@ -92,7 +92,7 @@ Running turns may finish within --shutdown of the run. `raymond resume RUN` resu
 pub struct StopArgs {
     /// The run.
     #[command(flatten)]
-    pub one: OneRunArgs,
+    pub target: SingleRunArgs,
     /// The agent to stop; it ends as failed, and agents that wait for it see that.
     #[command(flatten)]
     pub agent: AgentArg,
@@ -290,14 +290,14 @@ pub(super) fn answerer(text: &str) -> Result<AnswererArg, String> {
 }
 
 /// Returns what a beginning can be completed to.
-pub(super) fn complete_answerers(begun: &OsStr) -> Vec<CompletionCandidate> {
+pub(super) fn complete_answerers(typed: &OsStr) -> Vec<CompletionCandidate> {
     let known = [
         ("claude", "Claude Code"),
         ("scripted", "The workflow's replies.yaml; no model is called"),
         (REPLAY, "The cassette in a directory; no model is called"),
     ];
-    let begun = begun.to_string_lossy();
-    let fitting = known.into_iter().filter(|(name, _)| name.starts_with(&*begun));
+    let typed = typed.to_string_lossy();
+    let fitting = known.into_iter().filter(|(name, _)| name.starts_with(&*typed));
     fitting.map(|(name, help)| CompletionCandidate::new(name).help(Some(help.into()))).collect()
 }
 

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 
-use crate::cli::args::{AllRunsArgs, DirArgs, NamedRunArgs, OneRunArgs, RunArgs};
+use crate::cli::args::{AllRunsArgs, DirArgs, NamedRunArgs, RunArgs, SingleRunArgs};
 use crate::cli::options::{ConsentArgs, mode, parse_switch};
 use crate::domain::allowed_address::AllowedAddress;
 use crate::domain::model::ModelName;
@@ -326,7 +326,7 @@ pub enum WorkflowCommand {
     Start(Box<RunArgs>),
     /// Show a program's states, requests and answers as they come
     #[command(after_help = WATCH_HELP)]
-    Watch(OneRunArgs),
+    Watch(SingleRunArgs),
     /// Show the runs of programs
     #[command(after_help = WORKFLOW_LIST_HELP)]
     List(AllRunsArgs),

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::actor::context::now;
 use crate::cli::agent_orders::{SignalOutcome, put_order};
-use crate::cli::background::own_program;
+use crate::cli::background::self_program;
 use crate::cli::candidates::DirArgs;
 use crate::cli::exit::Error;
 use crate::cli::options::budget;
@@ -407,7 +407,7 @@ impl ActionBody for StartBody {
         if let Some(amount) = &options[0].1 {
             budget(amount).map_err(|why| refused("budget", why))?;
         }
-        let mut command = Command::new(own_program()?);
+        let mut command = Command::new(self_program()?);
         command.arg("start").arg(folder).arg("--dir").arg(commands.root.path());
         for (name, value) in &inputs {
             let value = value.as_str().unwrap_or_default();

@@ -85,7 +85,7 @@ struct CaseChild {
 
 impl CaseProcess<'_> {
     /// Returns whether its run has begun.
-    pub(super) fn has_begun(&self) -> bool {
+    pub(super) fn has_started(&self) -> bool {
         RunId::parse(RUN).is_ok_and(|id| self.root().run(&id).journal().is_file())
     }
 
@@ -115,7 +115,7 @@ impl CaseProcess<'_> {
                 .await;
         };
         // Claude Code needs the user's home and login; what bends scripted runs is left out.
-        let mut added = self.own_variables();
+        let mut added = self.spawn_variables();
         added.push(("XDG_STATE_HOME".into(), self.dir.state().into()));
         let removed = vec![OTHER_SCRIPT, STOP_AFTER, ENGINE, FACTS_ENGINE];
         let environment = ChildEnvironment::Inherited { removed, added };
@@ -151,12 +151,12 @@ impl CaseProcess<'_> {
             .iter()
             .filter_map(|name| Some((OsString::from(*name), std::env::var_os(name)?)));
         variables.extend(inherited);
-        variables.extend(self.own_variables());
+        variables.extend(self.spawn_variables());
         variables
     }
 
     /// Returns the variables that every raymond of a case gets: the trust, and this process as its owner.
-    fn own_variables(&self) -> Vec<(OsString, OsString)> {
+    fn spawn_variables(&self) -> Vec<(OsString, OsString)> {
         // If the workflow cannot be read, the run says so.
         let is_trusted = is_trusted(self.loaded, &self.session.args.trust).unwrap_or(false);
         let state = UserState::new(self.dir.state().join("raymond"));
@@ -289,9 +289,9 @@ fn remove_abandoned(temporary: &Path) {
     for entry in fs::read_dir(temporary).into_iter().flatten().flatten() {
         let is_of_tests = entry.file_name().to_string_lossy().starts_with(PREFIX);
         // The directory of temporary files may be everyone's.
-        let is_own =
+        let is_of_user =
             entry.metadata().is_ok_and(|found| found.is_dir() && found.uid() == geteuid().as_raw());
-        if !is_of_tests || !is_own {
+        if !is_of_tests || !is_of_user {
             continue;
         }
         let is_abandoned = match plain_file::open(&entry.path().join(LOCK)) {
@@ -418,7 +418,7 @@ impl LiveTerms {
         let is_replaced = |setting: &CaseSetting| match &*setting.name {
             "model" => self.model.is_some(),
             // Money that runs out has to pause the run, so that it is known that it was cut off.
-            "on_budget" => !self.is_own_budget(settings),
+            "on_budget" => !self.is_case_budget(settings),
             "budget" | "shutdown" => true,
             _ => setting.permission().is_some(),
         };
@@ -433,7 +433,7 @@ impl LiveTerms {
     }
 
     /// Returns whether the run is held to the budget of the case itself.
-    pub(super) fn is_own_budget(&self, settings: &[CaseSetting]) -> bool {
+    pub(super) fn is_case_budget(&self, settings: &[CaseSetting]) -> bool {
         budget_of(settings).is_some_and(|budget| budget <= self.part.run_budget())
     }
 

@@ -17,7 +17,7 @@ use crate::domain::killed_run::{AgentEndings, killed_records, resumed_difference
 use crate::domain::observed_run::ObservedRun;
 use crate::domain::time::{format_duration, millis_of};
 use crate::language::cases::{CaseTexts, mismatches};
-use crate::process::turn_transcript::for_each_begun;
+use crate::process::turn_transcript::for_each_started;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;
@@ -70,7 +70,7 @@ impl CaseProcess<'_> {
         }
         run.rename(|text| self.named(text));
         let mut turns = BTreeSet::new();
-        let _ = for_each_begun(&root.run(&id).steps(), |stem| {
+        let _ = for_each_started(&root.run(&id).steps(), |stem| {
             turns.insert(stem.to_owned());
         });
         run.turns = turns.len() as u64;
@@ -188,7 +188,7 @@ pub(super) enum AttemptKind<'case> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum AttemptFault {
     /// It could not be prepared, or did not begin.
-    NotBegun,
+    NotStarted,
     /// It took too long, or its raymond was killed.
     NotEnded,
     /// The tests were interrupted.
@@ -225,7 +225,7 @@ pub(super) async fn attempt(
     let case = CaseProcess { session, loaded, dir: &dir, live };
     if let Err(why) = case.prepare().await {
         let run = ObservedRun::default();
-        return Ok(Err(FailedAttempt { fault: AttemptFault::NotBegun, why, run }.into()));
+        return Ok(Err(FailedAttempt { fault: AttemptFault::NotStarted, why, run }.into()));
     }
     // Warnings of git and the helpers are not warnings of the run.
     case.forget_complaints();
@@ -246,7 +246,7 @@ fn outcome(case: &CaseProcess<'_>, ended: &CaseEnd) -> AttemptOutcome {
     let scripted = case.loaded.case.time_limit_ms;
     let limit = case.live.map_or(Duration::from_millis(scripted), |terms| terms.limit);
     let (fault, why) = match ended {
-        CaseEnd::Exit(code) if case.has_begun() => {
+        CaseEnd::Exit(code) if case.has_started() => {
             run.exit = *code;
             let warnings = stderr.lines().filter_map(|line| line.strip_prefix("warning: "));
             run.warnings.extend(warnings.map(str::to_owned));
@@ -255,7 +255,7 @@ fn outcome(case: &CaseProcess<'_>, ended: &CaseEnd) -> AttemptOutcome {
         CaseEnd::Exit(code) => {
             run.exit = *code;
             let why = format!("the run did not begin (exit code {code}): {}", stderr.trim());
-            (AttemptFault::NotBegun, why)
+            (AttemptFault::NotStarted, why)
         }
         CaseEnd::TimedOut => {
             let limit = format_duration(millis_of(limit));

@@ -483,7 +483,7 @@ pub(super) async fn run(
     report.duration = begin.elapsed();
     let (end, fault) = match outcome {
         Ok((run, texts)) => {
-            let is_cut_off = run.is_out_of_money && !terms.is_own_budget(&loaded.case.settings);
+            let is_cut_off = run.is_out_of_money && !terms.is_case_budget(&loaded.case.settings);
             if is_cut_off {
                 report.error =
                     Some("the budget of the tests ended it; give more with --budget".to_owned());
@@ -502,14 +502,14 @@ pub(super) async fn run(
             (report.error, report.run) = (Some(failed.why), failed.run);
             let end = match failed.fault {
                 AttemptFault::NotEnded => LiveEnd::Failed,
-                AttemptFault::NotBegun | AttemptFault::Interrupted => LiveEnd::NotRun,
+                AttemptFault::NotStarted | AttemptFault::Interrupted => LiveEnd::NotRun,
             };
             (end, Some(failed.fault))
         }
     };
     // A run that was ended from outside may have spent more than its records tell.
-    let is_known = matches!(fault, None | Some(AttemptFault::NotBegun));
+    let is_known = matches!(fault, None | Some(AttemptFault::NotStarted));
     let cost = is_known.then_some(report.run.committed);
-    let cannot_begin = fault == Some(AttemptFault::NotBegun);
+    let cannot_begin = fault == Some(AttemptFault::NotStarted);
     LiveReport { task, end, report, cannot_begin, settled: Some((part, cost)) }
 }

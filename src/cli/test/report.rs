@@ -167,7 +167,7 @@ pub(super) fn summary(
 
 /// Returns whether the cases leave something out, as far as it is known.
 fn is_incomplete(places: &PlacesCoverage) -> bool {
-    !places.missed_states.is_empty() || !places.missed_ways.is_empty()
+    !places.missed_states.is_empty() || !places.missed_transitions.is_empty()
 }
 
 /// Writes the coverage of a workflow, if it is to be listed or leaves something out.
@@ -178,19 +178,19 @@ fn write_coverage(coverage: &WorkflowCoverage, lists_missed: bool, text: &mut St
     }
     let workflow = printable_line(&coverage.workflow);
     let entered = places.states - places.missed_states.len();
-    let taken = places.ways - places.missed_ways.len();
-    let ways = match places.ways {
+    let taken = places.transitions - places.missed_transitions.len();
+    let transitions = match places.transitions {
         0 => String::new(),
-        ways => format!(", {taken} of {ways} transitions"),
+        transitions => format!(", {taken} of {transitions} transitions"),
     };
-    let _ = writeln!(text, "{workflow}: {entered} of {} states{ways}", places.states);
+    let _ = writeln!(text, "{workflow}: {entered} of {} states{transitions}", places.states);
     if !lists_missed {
         return;
     }
     let lists = [
         ("never entered", &places.missed_states),
-        ("never taken", &places.missed_ways),
-        ("not counted", &places.uncounted_ways),
+        ("never taken", &places.missed_transitions),
+        ("not counted", &places.uncounted_transitions),
     ];
     for (word, list) in lists {
         for place in list {

@@ -55,10 +55,10 @@ fn seen(doing: &str, at_work: bool, progressed: Timestamp) -> HashMap<AgentId, M
 #[test]
 fn running_turn_is_silent_after_half_its_timeout() {
     let scene = scene();
-    let begun = Timestamp(10 * MINUTE);
+    let start = Timestamp(10 * MINUTE);
     let after = |minutes: u64, at_work: bool| {
-        let seen = seen("Bash: make", at_work, begun);
-        let now = begun.plus(minutes * MINUTE);
+        let seen = seen("Bash: make", at_work, start);
+        let now = start.plus(minutes * MINUTE);
         status_of(
             MonitoredRun { run: &scene.run, held: true, is_shared: false, seen: &seen, now },
             "main.1",

@@ -118,7 +118,7 @@ pub(super) async fn listen(
 /// Puts lines together.
 #[derive(Default)]
 struct LineAssembler {
-    begun: Vec<u8>,
+    open: Vec<u8>,
     skipping: bool,
 }
 
@@ -129,7 +129,7 @@ impl LineAssembler {
         while let Some(end) = part.iter().position(|&byte| byte == b'\n') {
             self.take(&part[..end], &mut lines);
             if !std::mem::take(&mut self.skipping) {
-                lines.push(PluginLine::Whole(std::mem::take(&mut self.begun)));
+                lines.push(PluginLine::Whole(std::mem::take(&mut self.open)));
             }
             part = &part[end + 1..];
         }
@@ -141,18 +141,18 @@ impl LineAssembler {
         if self.skipping {
             return;
         }
-        if self.begun.len() + part.len() > MAX_LINE_BYTES {
-            self.begun = Vec::new();
+        if self.open.len() + part.len() > MAX_LINE_BYTES {
+            self.open = Vec::new();
             self.skipping = true;
             lines.push(PluginLine::TooLong);
         } else {
-            self.begun.extend_from_slice(part);
+            self.open.extend_from_slice(part);
         }
     }
 
     /// Returns a last line without an end.
     fn rest(self) -> Option<PluginLine> {
-        (!self.begun.is_empty()).then_some(PluginLine::Whole(self.begun))
+        (!self.open.is_empty()).then_some(PluginLine::Whole(self.open))
     }
 }
 

@@ -139,10 +139,10 @@ fn agent_failure_is_notified_and_counted() {
     let mut occasions = occasions();
     let fork = step(TagName::Fork, &[("next", "A.md")], "B.md");
     occasions.of(&published(fork, Some(view())));
-    let told = occasions.of(&published(failed("it\nfell\0", true), None)).expect("told");
-    assert_eq!(told.kind, NotificationKind::AgentFailed);
+    let notification = occasions.of(&published(failed("it\nfell\0", true), None)).expect("told");
+    assert_eq!(notification.kind, NotificationKind::AgentFailed);
     assert_eq!(
-        told.message,
+        notification.message,
         "main of run t failed at A.md (crash): it fell\\u{0}; all other agents end with it"
     );
     let ended = occasions.at_the_end(None).expect("none lives");
@@ -182,10 +182,13 @@ fn pause_notification_has_resume_hint_and_is_the_last() {
         limit: Usd::from_dollars(0.04),
         given: Usd::ZERO,
     };
-    let told = occasions.of(&published(Event::RunPaused { pause }, None)).expect("told");
-    assert_eq!((told.kind, told.status), (NotificationKind::Paused, RunStatus::Paused));
+    let notification = occasions.of(&published(Event::RunPaused { pause }, None)).expect("told");
     assert_eq!(
-        told.message,
+        (notification.kind, notification.status),
+        (NotificationKind::Paused, RunStatus::Paused)
+    );
+    assert_eq!(
+        notification.message,
         "run t paused: the budget of $0.04 is used up: $0.05 spent; resume with more: raymond resume t --budget USD"
     );
     assert_eq!(occasions.at_the_end(None), None);
@@ -194,8 +197,8 @@ fn pause_notification_has_resume_hint_and_is_the_last() {
 #[test]
 fn notification_json_contains_the_record() {
     let mut occasions = occasions();
-    let told = occasions.of(&published(failed("it \"fell\"", false), None)).expect("told");
-    let json = told.json(&RunId::parse("t").expect("an id"), "/x/.raymond");
+    let notification = occasions.of(&published(failed("it \"fell\"", false), None)).expect("told");
+    let json = notification.json(&RunId::parse("t").expect("an id"), "/x/.raymond");
     assert!(!json.contains('\n'));
     let value: serde_json::Value = serde_json::from_str(&json).expect("JSON");
     assert_eq!(value["event"], "agent_failed");
@@ -218,10 +221,10 @@ fn question_is_notified_unless_already_answered() {
         ..view()
     };
     assert_eq!(occasions().of(&published(asks(), Some(view()))), None);
-    let told = occasions().of(&published(asks(), Some(asking.clone()))).expect("told");
-    assert_eq!(told.kind, NotificationKind::Question);
+    let notification = occasions().of(&published(asks(), Some(asking.clone()))).expect("told");
+    assert_eq!(notification.kind, NotificationKind::Question);
     assert_eq!(
-        told.message,
+        notification.message,
         "main of run t asks B.md: Sure?; answer: raymond answer t main/B.md=TEXT"
     );
     let elsewhere = step(TagName::Goto, &[], "B.md");
@@ -238,9 +241,9 @@ fn end_notification_mentions_refused_tools() {
         step.cost.refused_tools = ToolRefusals { calls: vec![call], more: 0 };
     }
     occasions.of(&published(event, None));
-    let told = occasions.at_the_end(None).expect("it has ended");
+    let notification = occasions.at_the_end(None).expect("it has ended");
     assert_eq!(
-        told.message,
+        notification.message,
         "run t finished, $0.05 spent; 1 tool was refused: WebFetch `https://example.org/a`; allow it with: --allow-tool 'WebFetch(domain:example.org)'"
     );
 }

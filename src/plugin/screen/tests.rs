@@ -36,7 +36,7 @@ fn drawn(
 ) -> Vec<String> {
     let (fan_outs, mut rates) = (FanOuts::of(views, ended), FanOutRates::default());
     let mut none = fan_outs.clone();
-    none.0.values_mut().for_each(|one| one.ended = EndedTally::default());
+    none.0.values_mut().for_each(|progress| progress.ended = EndedTally::default());
     rates.sample(&none, Timestamp(0));
     let picture = RunPicture {
         headline: &headline(),

@@ -174,7 +174,7 @@ fn meters(
 /// Returns the sender's attributes: the program, its process and its run. `OTEL_RESOURCE_ATTRIBUTES` overrides
 /// these, and `OTEL_SERVICE_NAME` overrides all.
 fn resource(config: &TelemetryConfig, run: &RunId, instance: String) -> Resource {
-    let own = Resource::builder_empty()
+    let builder = Resource::builder_empty()
         .with_service_name(env!("CARGO_PKG_NAME"))
         .with_attributes([
             KeyValue::new("service.version", env!("CARGO_PKG_VERSION")),
@@ -183,8 +183,8 @@ fn resource(config: &TelemetryConfig, run: &RunId, instance: String) -> Resource
         ])
         .with_detector(Box::new(EnvResourceDetector::new()));
     match &config.service {
-        Some(name) => own.with_service_name(name.clone()).build(),
-        None => own.build(),
+        Some(name) => builder.with_service_name(name.clone()).build(),
+        None => builder.build(),
     }
 }
 
@@ -479,13 +479,13 @@ fn endpoint(
     if !exporter.is_empty() && !exporters.clone().any(|exporter| exporter == "otlp") {
         return Ok(None);
     }
-    let own = |what: &str| named(&format!("OTEL_EXPORTER_OTLP_{kind}_{what}"), variable);
+    let of_signal = |what: &str| named(&format!("OTEL_EXPORTER_OTLP_{kind}_{what}"), variable);
     let common = |what: &str| named(&format!("OTEL_EXPORTER_OTLP_{what}"), variable);
-    let either = |what: &str| own(what).or_else(|| common(what));
+    let either = |what: &str| of_signal(what).or_else(|| common(what));
     let joined = |base: &str| format!("{}/{path}", base.trim_end_matches('/'));
     let (name, url) = if let Some(base) = option {
         ("--otlp".to_owned(), joined(base))
-    } else if let Some((name, url)) = own("ENDPOINT") {
+    } else if let Some((name, url)) = of_signal("ENDPOINT") {
         (name, url)
     } else if let Some((name, base)) = common("ENDPOINT") {
         (name, joined(&base))
@@ -604,12 +604,12 @@ mod config_tests {
 
     #[test]
     fn unsupported_protocol_or_endpoint_is_an_error() {
-        let said = |variables: &[(&str, &str)]| {
+        let error_of = |variables: &[(&str, &str)]| {
             config(None, variables).expect_err("a problem").to_string()
         };
-        let grpc = said(&[BASE, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
+        let grpc = error_of(&[BASE, ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc")]);
         assert!(grpc.contains("OTEL_EXPORTER_OTLP_PROTOCOL asks for grpc"), "{grpc}");
-        let bad = said(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318")]);
+        let bad = error_of(&[("OTEL_EXPORTER_OTLP_ENDPOINT", "localhost:4318")]);
         assert!(bad.contains("OTEL_EXPORTER_OTLP_ENDPOINT is not the address"), "{bad}");
         for bad in ["", "localhost", "ftp://c", "http://", "http:// c", "/v1"] {
             assert!(url(bad).is_err(), "{bad:?} was taken");

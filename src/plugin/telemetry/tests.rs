@@ -17,14 +17,14 @@ use crate::domain::turn::TurnCost;
 use crate::domain::usage::{ModelUse, UsageByModel};
 
 /// A scene whose records are told to a trace, and kept.
-struct Told {
+struct TracedStory {
     scene: Scene,
     trace: RunTrace,
     records: Vec<Record>,
     spans: Vec<SpanData>,
 }
 
-impl Told {
+impl TracedStory {
     fn begin() -> Self {
         let mut trace = RunTrace::default();
         assert_eq!(trace.see(&first()), []);
@@ -111,10 +111,10 @@ fn fork() -> Transition {
 
 #[test]
 fn run_trace_nests_agents_steps_and_turns() {
-    let mut told = Told::begin();
-    told.take("main", goto("B.md")).take("main", result("done"));
+    let mut story = TracedStory::begin();
+    story.take("main", goto("B.md")).take("main", result("done"));
     assert_eq!(
-        told.names(),
+        story.names(),
         [
             "chat 1500..2000",
             "step A 1000..2000",
@@ -124,42 +124,42 @@ fn run_trace_nests_agents_steps_and_turns() {
             "invoke_workflow w 1000..3000",
         ]
     );
-    let [run, agent] = ["invoke_workflow w", "invoke_agent A"].map(|name| told.span(name));
-    let step = told.span("step B");
+    let [run, agent] = ["invoke_workflow w", "invoke_agent A"].map(|name| story.span(name));
+    let step = story.span("step B");
     assert_eq!(run.parent_span_id, SpanId::INVALID);
     assert_eq!(agent.parent_span_id, run.span_context.span_id());
     assert_eq!(step.parent_span_id, agent.span_context.span_id());
-    assert_eq!(told.spans[2].parent_span_id, step.span_context.span_id());
-    assert_eq!(told.spans[2].span_kind, SpanKind::Client);
+    assert_eq!(story.spans[2].parent_span_id, step.span_context.span_id());
+    assert_eq!(story.spans[2].span_kind, SpanKind::Client);
     let trace = run.span_context.trace_id();
-    assert!(told.spans.iter().all(|span| span.span_context.trace_id() == trace));
-    assert!(told.trace.finish().is_empty(), "everything was told");
+    assert!(story.spans.iter().all(|span| span.span_context.trace_id() == trace));
+    assert!(story.trace.finish().is_empty(), "everything was told");
 }
 
 #[test]
 fn refused_tool_event_has_name_but_no_arguments() {
-    let mut told = Told::begin();
-    let mut step = told.scene.step("main", goto("B.md"));
+    let mut story = TracedStory::begin();
+    let mut step = story.scene.step("main", goto("B.md"));
     let input = serde_json::json!({ "command": "curl secret" });
     let call = ToolRefusal { times: 2, ..ToolRefusal::new("Bash", &input, "") };
     step.cost.refused_tools = ToolRefusals { calls: vec![call], more: 1 };
-    told.happens(Event::StepFinished(step));
-    let span = &told.spans[0];
+    story.happens(Event::StepFinished(step));
+    let span = &story.spans[0];
     assert_attributes(span, &[("raymond.tools.refused", "3")]);
     let event = span.events.iter().next().expect("an event");
     let known: Vec<String> =
         event.attributes.iter().map(|pair| format!("{}={}", pair.key, pair.value)).collect();
     assert_eq!(event.name, "raymond.tool_refused");
     assert_eq!(known, ["gen_ai.tool.name=Bash", "raymond.tool.refused_times=2"]);
-    assert!(!format!("{:?}", told.spans).contains("secret"));
+    assert!(!format!("{:?}", story.spans).contains("secret"));
 }
 
 #[test]
 fn span_attributes_follow_semantic_conventions() {
-    let mut told = Told::begin();
-    told.take("main", goto("B.md")).take("main", result("secret"));
+    let mut story = TracedStory::begin();
+    story.take("main", goto("B.md")).take("main", result("secret"));
     assert_attributes(
-        &told.spans[0],
+        &story.spans[0],
         &[
             ("gen_ai.operation.name", "chat"),
             ("gen_ai.provider.name", "anthropic"),
@@ -178,11 +178,11 @@ fn span_attributes_follow_semantic_conventions() {
         ],
     );
     assert_attributes(
-        told.span("step A"),
+        story.span("step A"),
         &[("raymond.transition", "goto"), ("raymond.transition.target", "B.md")],
     );
     assert_attributes(
-        told.span("invoke_agent A"),
+        story.span("invoke_agent A"),
         &[
             ("raymond.steps", "2"),
             ("gen_ai.usage.output_tokens", "1814"),
@@ -190,110 +190,110 @@ fn span_attributes_follow_semantic_conventions() {
         ],
     );
     assert_attributes(
-        told.span("invoke_workflow w"),
+        story.span("invoke_workflow w"),
         &[("gen_ai.workflow.name", "w"), ("raymond.run.id", "r"), ("raymond.agents", "1")],
     );
-    assert!(!format!("{:?}", told.spans).contains("secret"), "a payload is nobody's business");
+    assert!(!format!("{:?}", story.spans).contains("secret"), "a payload is nobody's business");
 }
 
 #[test]
 fn forked_agent_span_links_to_forking_step() {
-    let mut told = Told::begin();
-    told.take("main", fork()).take("main", result("")).take("main.1", result(""));
-    let (step, child) = (told.span("step A"), told.span("invoke_agent W"));
+    let mut story = TracedStory::begin();
+    story.take("main", fork()).take("main", result("")).take("main.1", result(""));
+    let (step, child) = (story.span("step A"), story.span("invoke_agent W"));
     assert_eq!(child.links.len(), 1);
     assert_eq!(child.links[0].span_context, step.span_context);
     assert_attributes(child, &[("gen_ai.agent.id", "main.1"), ("gen_ai.conversation.id", "s2")]);
-    let run = told.span("invoke_workflow w");
+    let run = story.span("invoke_workflow w");
     assert_eq!(child.parent_span_id, run.span_context.span_id());
-    assert!(told.span("invoke_agent A").links.is_empty());
+    assert!(story.span("invoke_agent A").links.is_empty());
     assert_attributes(run, &[("raymond.agents", "2"), ("raymond.cost_usd", "0.03")]);
 }
 
 #[test]
 fn failed_turn_span_is_an_error_and_its_step_continues() {
-    let mut told = Told::begin();
-    let failed = told.scene.failure("main");
-    told.happens(Event::TurnFailed(failed)).take("main", result(""));
-    assert_eq!(told.names()[..3], ["chat 1000..2000", "chat 2500..3000", "step A 1000..3000"]);
-    assert_eq!(told.spans[0].status, Status::error("crash"));
-    assert_attributes(&told.spans[0], &[("error.type", "crash")]);
-    assert_ne!(told.spans[0].span_context, told.spans[1].span_context);
-    assert_eq!(told.spans[2].status, Status::Unset);
-    assert_attributes(&told.spans[2], &[("raymond.turns", "2"), ("raymond.cost_usd", "0.02")]);
-    assert_eq!(told.span("invoke_workflow w").status, Status::Unset);
+    let mut story = TracedStory::begin();
+    let failed = story.scene.failure("main");
+    story.happens(Event::TurnFailed(failed)).take("main", result(""));
+    assert_eq!(story.names()[..3], ["chat 1000..2000", "chat 2500..3000", "step A 1000..3000"]);
+    assert_eq!(story.spans[0].status, Status::error("crash"));
+    assert_attributes(&story.spans[0], &[("error.type", "crash")]);
+    assert_ne!(story.spans[0].span_context, story.spans[1].span_context);
+    assert_eq!(story.spans[2].status, Status::Unset);
+    assert_attributes(&story.spans[2], &[("raymond.turns", "2"), ("raymond.cost_usd", "0.02")]);
+    assert_eq!(story.span("invoke_workflow w").status, Status::Unset);
 }
 
 #[test]
 fn rejected_reply_has_turn_span_without_its_text() {
-    let mut told = Told::begin();
+    let mut story = TracedStory::begin();
     let rejected = TurnRejected {
-        turn: told.scene.turn("main"),
-        state: told.scene.agent("main").current_state.clone(),
+        turn: story.scene.turn("main"),
+        state: story.scene.agent("main").current_state.clone(),
         violation: "it says: secret".to_owned(),
         reminder: "no secret".to_owned(),
         cost: TurnCost { duration_ms: Some(100), ..TurnCost::default() },
         message: None,
     };
-    told.happens(Event::TurnRejected(rejected));
-    assert_eq!(told.names(), ["chat 1900..2000"]);
-    assert_attributes(&told.spans[0], &[("error.type", "protocol")]);
-    assert_eq!(attribute(&told.spans[0], "gen_ai.usage.input_tokens"), None, "nobody counted");
-    assert!(!format!("{:?}", told.spans).contains("secret"));
+    story.happens(Event::TurnRejected(rejected));
+    assert_eq!(story.names(), ["chat 1900..2000"]);
+    assert_attributes(&story.spans[0], &[("error.type", "protocol")]);
+    assert_eq!(attribute(&story.spans[0], "gen_ai.usage.input_tokens"), None, "nobody counted");
+    assert!(!format!("{:?}", story.spans).contains("secret"));
 }
 
 #[test]
 fn failed_agent_marks_step_and_run_spans_as_error() {
-    let mut told = Told::begin();
-    told.take("main", fork());
-    let ends = told.scene.end_badly("main.1");
-    told.happens(Event::AgentFailed(ends)).take("main", result(""));
+    let mut story = TracedStory::begin();
+    story.take("main", fork());
+    let ends = story.scene.end_badly("main.1");
+    story.happens(Event::AgentFailed(ends)).take("main", result(""));
     for name in ["step W", "invoke_agent W", "invoke_workflow w"] {
-        assert_attributes(told.span(name), &[("error.type", "output")]);
-        assert_eq!(told.span(name).status, Status::error("unusable output"), "{name}");
+        assert_attributes(story.span(name), &[("error.type", "output")]);
+        assert_eq!(story.span(name).status, Status::error("unusable output"), "{name}");
     }
-    assert_eq!(told.span("invoke_agent A").status, Status::Unset);
+    assert_eq!(story.span("invoke_agent A").status, Status::Unset);
 }
 
 #[test]
 fn agent_failure_before_first_turn_has_no_turn_span() {
-    let mut told = Told::begin();
-    let mut ends = told.scene.end_badly("main");
+    let mut story = TracedStory::begin();
+    let mut ends = story.scene.end_badly("main");
     ends.cause = FailureCause::Workflow;
-    told.happens(Event::AgentFailed(ends));
+    story.happens(Event::AgentFailed(ends));
     let names = ["step A 1000..2000", "invoke_agent A 1000..2000", "invoke_workflow w 1000..2000"];
-    assert_eq!(told.names(), names);
+    assert_eq!(story.names(), names);
 }
 
 #[test]
 fn spans_of_agents_ended_with_run_are_sent_once_billed() {
-    let mut told = Told::begin();
-    told.take("main", fork()).take("main", tag(TagName::Fork, "C.md", "V.md"));
-    let (turn, mut ends) = (told.scene.turn("main.1"), told.scene.end_badly("main"));
+    let mut story = TracedStory::begin();
+    story.take("main", fork()).take("main", tag(TagName::Fork, "C.md", "V.md"));
+    let (turn, mut ends) = (story.scene.turn("main.1"), story.scene.end_badly("main"));
     ends.ends_run = true;
-    told.happens(Event::AgentFailed(ends));
-    let before = told.spans.len();
+    story.happens(Event::AgentFailed(ends));
+    let before = story.spans.len();
     let (cost_usd, usage) = (Usd::from_dollars(0.5), used());
     let cost = TurnCost { amount: cost_usd, usage, ..TurnCost::default() };
-    told.happens(Event::CostCounted { turn, cost });
+    story.happens(Event::CostCounted { turn, cost });
     assert_eq!(
-        told.names()[before..],
+        story.names()[before..],
         ["chat 2000..5000", "step W 2000..4000", "invoke_agent W 2000..4000"]
     );
     assert_attributes(
-        told.span("invoke_agent W"),
+        story.span("invoke_agent W"),
         &[("error.type", "interrupted"), ("raymond.cost_usd", "0.5")],
     );
-    told.spans = told.trace.finish();
+    story.spans = story.trace.finish();
     let names = ["step V 3000..4000", "invoke_agent V 3000..4000", "invoke_workflow w 1000..5000"];
-    assert_eq!(told.names(), names);
-    assert_attributes(told.span("invoke_workflow w"), &[("raymond.cost_usd", "0.53")]);
-    assert!(told.trace.finish().is_empty());
+    assert_eq!(story.names(), names);
+    assert_attributes(story.span("invoke_workflow w"), &[("raymond.cost_usd", "0.53")]);
+    assert!(story.trace.finish().is_empty());
 }
 
 #[test]
 fn resumed_run_sends_same_spans_and_none_twice() {
-    let mut whole = Told::begin();
+    let mut whole = TracedStory::begin();
     whole.take("main", fork());
     let failed = whole.scene.failure("main");
     whole.happens(Event::TurnFailed(failed));
@@ -313,10 +313,10 @@ fn resumed_run_sends_same_spans_and_none_twice() {
 
 #[test]
 fn paused_run_has_sent_only_ended_spans() {
-    let mut told = Told::begin();
-    told.take("main", fork());
-    assert_eq!(told.names(), ["chat 1500..2000", "step A 1000..2000"]);
-    assert!(told.trace.finish().is_empty(), "agents and the run go on");
-    assert_eq!(told.trace.living(), 2);
-    assert!(told.scene.run.agents.contains_key(&agent_id("main.1")));
+    let mut story = TracedStory::begin();
+    story.take("main", fork());
+    assert_eq!(story.names(), ["chat 1500..2000", "step A 1000..2000"]);
+    assert!(story.trace.finish().is_empty(), "agents and the run go on");
+    assert_eq!(story.trace.living(), 2);
+    assert!(story.scene.run.agents.contains_key(&agent_id("main.1")));
 }

@@ -18,7 +18,7 @@ use crate::engine::connect::RunSpace;
 use crate::engine::shared_log::{HostReply, HostRequest, MailReceiver, RegisteredHost, Withdrawal};
 use crate::runtime::error::Error;
 use crate::runtime::sharing::{
-    CommandRole, EngineMirror, HeldRun, PageSize, SilentHosts, ToldError, fetch_mail, sighting,
+    CommandRole, EngineMirror, HeldRun, PageSize, ReportedError, SilentHosts, fetch_mail, sighting,
     store_if_large, until_mended, until_reached,
 };
 
@@ -74,7 +74,7 @@ impl HostMailThread {
         let sender = MailSide { held: held.clone(), calls: calls.clone(), ends: ends.clone() };
         let (receiver, forgetter, watcher) = (sender.clone(), sender.clone(), sender.clone());
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let mut own = Self { ends, outgoing, threads: Vec::new() };
+        let mut started = Self { ends, outgoing, threads: Vec::new() };
         let threads = [
             named("requests").spawn(move || sender.send(&sent, &forgets)),
             named("forgets").spawn(move || forgetter.forget(&forgotten)),
@@ -82,10 +82,10 @@ impl HostMailThread {
         ];
         // Those that were started end with it if another one was not.
         for thread in threads {
-            own.threads.push(thread.map_err(Error::NoThread)?);
+            started.threads.push(thread.map_err(Error::NoThread)?);
         }
         named("answers").spawn(move || receiver.receive()).map_err(Error::NoThread)?;
-        Ok((own, calls))
+        Ok((started, calls))
     }
 }
 
@@ -110,7 +110,7 @@ struct MailSide {
 
 impl MailSide {
     fn has_ended(&self) -> bool {
-        self.ends.is_told()
+        self.ends.is_ending()
     }
 
     /// Repeats a call until the engine has carried it out; `None` if another raymond has the run, or it is over. The
@@ -143,8 +143,8 @@ impl MailSide {
             let (is_idle, end) = (next.is_none(), Instant::now() + LONGEST_GATHERING);
             let mut rest = next;
             let (mut is_over, mut bytes) = (false, 0);
-            while let Some(one) = rest.take() {
-                match one {
+            while let Some(part) = rest.take() {
+                match part {
                     Outgoing::End => is_over = true,
                     Outgoing::Send(request) => {
                         bytes += request.body.len();
@@ -254,8 +254,8 @@ impl MailSide {
     fn watch(&self, mirror: &EngineMirror, hosts: &mpsc::UnboundedSender<Vec<HostSighting>>) {
         let lease = self.held.lease.clone();
         let mut silent = SilentHosts::default();
-        let mut unseen = ToldError::about("no host gets agents", "the hosts are known again");
-        let mut unheard = ToldError::about(
+        let mut unseen = ReportedError::about("no host gets agents", "the hosts are known again");
+        let mut unheard = ReportedError::about(
             "commands from other machines wait",
             "commands from other machines are accepted again",
         );
@@ -311,8 +311,9 @@ impl MailSide {
     fn end_lost_calls(&self, seen: &[HostSighting]) -> Result<(), EngineError> {
         // A host that is no longer listed was removed.
         let is_over = |home: &Home| {
-            let own = seen.iter().find(|host| home.host.as_ref() == Some(&host.host));
-            own.is_none_or(|host| host.epoch > home.epoch || host.standing == HostStanding::Lost)
+            let seen_host = seen.iter().find(|host| home.host.as_ref() == Some(&host.host));
+            seen_host
+                .is_none_or(|host| host.epoch > home.epoch || host.standing == HostStanding::Lost)
         };
         let HeldRun { engine, lease } = &self.held;
         let mut over: Vec<Home> = Vec::new();
@@ -337,21 +338,21 @@ pub(super) struct ThreadEnd(Arc<(Mutex<bool>, Condvar)>);
 impl ThreadEnd {
     /// Asks the threads to end.
     pub(super) fn tell(&self) {
-        let (is_told, wake) = &*self.0;
-        *lock(is_told) = true;
+        let (is_ending, wake) = &*self.0;
+        *lock(is_ending) = true;
         wake.notify_all();
     }
 
     /// Returns whether the threads have been asked to end.
-    pub(super) fn is_told(&self) -> bool {
+    pub(super) fn is_ending(&self) -> bool {
         *lock(&self.0.0)
     }
 
     /// Pauses this thread, at most until it is asked to end.
     pub(super) fn pause(&self, longest: Duration) {
-        let (is_told, wake) = &*self.0;
-        let told = lock(is_told);
-        drop(wake.wait_timeout_while(told, longest, |told| !*told));
+        let (is_ending, wake) = &*self.0;
+        let ending = lock(is_ending);
+        drop(wake.wait_timeout_while(ending, longest, |ending| !*ending));
     }
 }
 
@@ -422,7 +423,7 @@ pub(super) enum Outgoing {
 struct WaitingCall {
     home: Home,
     /// The sender of the notice that the host has begun it. `None` if the notice was sent, or nobody waits for it.
-    begun: Option<oneshot::Sender<()>>,
+    on_begin: Option<oneshot::Sender<()>>,
     answer: oneshot::Sender<HostAnswer>,
 }
 
@@ -464,7 +465,7 @@ impl HostCalls {
         key: String,
         home: &Home,
         work: &HostWork,
-        begun: Option<oneshot::Sender<()>>,
+        on_begin: Option<oneshot::Sender<()>>,
     ) -> HostAnswer {
         let Some(host) = &home.host else {
             return HostAnswer::Refused { why: "the agent has no host yet".to_owned() };
@@ -480,7 +481,7 @@ impl HostCalls {
                 return early;
             }
             let home = home.clone();
-            open.waiting.insert(key.clone(), WaitingCall { home, begun, answer });
+            open.waiting.insert(key.clone(), WaitingCall { home, on_begin, answer });
         }
         lock(&self.asked).insert((host.clone(), home.epoch));
         let (run, host) = (self.run.clone(), host.clone());
@@ -522,17 +523,18 @@ impl HostCalls {
         lock(&self.open).waiting.values().any(|call| call.home.host.as_ref() == Some(host))
     }
 
-    /// Returns whether a call waits for the notice that its host has begun it.
+    /// Returns whether a call waits for the notice that its host has started it.
     pub(super) fn awaits_begin(&self) -> bool {
-        lock(&self.open).waiting.values().any(|call| call.begun.is_some())
+        lock(&self.open).waiting.values().any(|call| call.on_begin.is_some())
     }
 
-    /// Notes that the hosts have begun these calls.
+    /// Notes that the hosts have started these calls.
     pub(super) fn note_begun(&self, keys: &[String]) {
         let mut open = lock(&self.open);
         for key in keys {
-            if let Some(begun) = open.waiting.get_mut(key).and_then(|call| call.begun.take()) {
-                let _ = begun.send(());
+            if let Some(on_begin) = open.waiting.get_mut(key).and_then(|call| call.on_begin.take())
+            {
+                let _ = on_begin.send(());
             }
         }
     }
@@ -610,10 +612,10 @@ mod thread_end_tests {
         let end = ThreadEnd::default();
         let other = end.clone();
         let thread = std::thread::spawn(move || other.pause(Duration::from_hours(1)));
-        assert!(!end.is_told());
+        assert!(!end.is_ending());
         end.tell();
         thread.join().expect("it is woken");
         end.pause(Duration::from_hours(1));
-        assert!(end.is_told());
+        assert!(end.is_ending());
     }
 }

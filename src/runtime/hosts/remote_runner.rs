@@ -101,14 +101,14 @@ impl StepRunner for RemoteRunner {
             let failed = |cause, why: &str| {
                 TurnOutcome::Failed(TurnFailure::new(cause, format!("host {host}: {why}")))
             };
-            let (begun, begins) = oneshot::channel();
+            let (on_begin, begins) = oneshot::channel();
             let running = format!("runs on {host}");
             let tell = async {
                 if begins.await.is_ok() {
                     notices(TurnNotice::Active(&running));
                 }
             };
-            let call = self.calls.watched_call(key, &home, &work, Some(begun));
+            let call = self.calls.watched_call(key, &home, &work, Some(on_begin));
             let (answer, ()) = tokio::join!(call, tell);
             match answer {
                 HostAnswer::Turn { outcome } => {
@@ -132,7 +132,7 @@ impl StepRunner for RemoteRunner {
         })
     }
 
-    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+    fn started_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
         let is_sent = |turn: &TurnId| {
             let part = format!("/{TURN}/{}/", turn.stem());
             self.sent.iter().any(|key| key.contains(&part))
@@ -394,7 +394,7 @@ impl ActivityExecutor for RemoteExecutor {
                 return ExchangeOutcome::Ended;
             }
             match self.look(home, HostWork::Exchange { tree, direction }).await {
-                HostAnswer::Exchanged { outcome: Ok(said) } => ExchangeOutcome::Done(said),
+                HostAnswer::Exchanged { outcome: Ok(notice) } => ExchangeOutcome::Done(notice),
                 HostAnswer::Exchanged { outcome: Err(why) } => ExchangeOutcome::Failed(why),
                 HostAnswer::Lost { why } => ExchangeOutcome::Lost(why),
                 answer => match other::<()>(answer) {

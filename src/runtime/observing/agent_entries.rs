@@ -23,7 +23,7 @@ use crate::domain::time::Timestamp;
 use crate::domain::tool_call::one_line;
 use crate::domain::turn::FailureCause;
 use crate::plugin::fan_out::ActivityKind;
-use crate::plugin::sentence::{own_work, sentence, wait_sentence};
+use crate::plugin::sentence::{current_execution, sentence, wait_sentence};
 use crate::process::transcript::TurnFiles;
 use crate::proof::ProofKey;
 use crate::runtime::command_name::given_at;
@@ -269,7 +269,7 @@ pub fn activity(
         TopAgentStatus::Silent => format!("silent since: {}", doing()),
         TopAgentStatus::Live(AgentStatus::Running) => match agent {
             Some(agent) if agent.proposal().is_some() => format!("is evaluated: {}", doing()),
-            _ => agent.and_then(own_work).unwrap_or_else(doing),
+            _ => agent.and_then(current_execution).unwrap_or_else(doing),
         },
         TopAgentStatus::Live(AgentStatus::Waiting(reason)) => wait_sentence(reason, until),
         TopAgentStatus::Failed | TopAgentStatus::Finished | TopAgentStatus::Unneeded => {
@@ -352,14 +352,14 @@ pub fn apply_commands(run: &mut Run, dir: &RunDir, waiting: Vec<InboxCommand>) -
 
 /// Applies an order to an agent, as the raymond that resumes the run will.
 fn order(run: &mut Run, dir: &RunDir, id: String, mut command: RunCommand) -> InboxItem {
-    let has_begun = |agent: &AgentId, run: &Run| {
+    let has_started = |agent: &AgentId, run: &Run| {
         let turn = run.agents.get(agent).map(Agent::turn_id);
         turn.is_some_and(|turn| TurnFiles::of(&dir.steps(), &turn).are_there())
     };
     if let RunCommand::Edit(PromptEdit { turn, is_late, .. })
     | RunCommand::Attach(AttachedSession { turn, is_late, .. }) = &mut command
     {
-        *is_late = has_begun(&turn.agent, run);
+        *is_late = has_started(&turn.agent, run);
     }
     let is_for_nobody = !has_receiver(run, &command);
     let to_stop =
@@ -368,7 +368,7 @@ fn order(run: &mut Run, dir: &RunDir, id: String, mut command: RunCommand) -> In
     let record = Record::next(run, at, Event::CommandReceived { id, command });
     let effects = apply(run, &record).unwrap_or_default();
     let is_refused = effects.iter().any(|effect| matches!(effect, Effect::Warn { .. }));
-    if let Some(agent) = to_stop.filter(|agent| !has_begun(agent, run))
+    if let Some(agent) = to_stop.filter(|agent| !has_started(agent, run))
         && let Some(event) = run.agents.get(&agent).and_then(stopped)
     {
         apply_event(run, event);

@@ -182,7 +182,7 @@ impl RunWatcher {
             .collect();
         let turns = &mut self.turns;
         let before = turns.len();
-        turn_transcript::for_each_begun(&steps, |stem| {
+        turn_transcript::for_each_started(&steps, |stem| {
             if let Some(turn) = due.get(stem) {
                 let look_on = || (turn.clone(), TurnTail::of(&steps, turn, 0));
                 turns.entry(turn.agent.clone()).or_insert_with(look_on);
@@ -198,7 +198,7 @@ impl RunWatcher {
         self.seen.retain(|agent, _| self.turns.contains_key(agent));
         if let Some(note) = &self.note {
             let agents = self.follow.run().agents.values();
-            let hosted = agents.filter(|agent| note.has_begun(&agent.turn_id()));
+            let hosted = agents.filter(|agent| note.has_started(&agent.turn_id()));
             self.seen.extend(hosted.map(|agent| (agent.id.clone(), hosted_turn(agent))));
         }
         for (agent, (_, tail)) in &mut self.turns {
@@ -241,9 +241,9 @@ impl RunWatcher {
     /// Reads further, in the agent's next turn once that has begun.
     fn read(&mut self) -> bool {
         let Some(reading) = &self.reading else { return false };
-        let begun = self.turns.get(&reading.agent).map(|(turn, _)| turn);
-        if begun.is_some() && begun != reading.turn.as_ref() {
-            self.reading = Some(self.reading_of(&reading.agent, begun.cloned()));
+        let started = self.turns.get(&reading.agent).map(|(turn, _)| turn);
+        if started.is_some() && started != reading.turn.as_ref() {
+            self.reading = Some(self.reading_of(&reading.agent, started.cloned()));
         }
         let tail = self.reading.as_mut().and_then(|reading| reading.tail.as_mut());
         tail.is_some_and(|tail| tail.read_new().unwrap_or(false))

@@ -279,11 +279,11 @@ pub(in crate::runtime) fn until_mended<T>(
     has_ended: impl Fn() -> bool,
     mut call: impl FnMut() -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
-    let mut is_told = false;
+    let mut is_reported = false;
     loop {
         match until_reached(&has_ended, &mut call) {
             Err(error) if error.is_fixable() && !has_ended() => {
-                if !std::mem::replace(&mut is_told, true) {
+                if !std::mem::replace(&mut is_reported, true) {
                     tracing::warn!("{error}; retrying until this is fixed");
                 }
                 std::thread::sleep(RETRY_PAUSE);
@@ -297,7 +297,7 @@ pub(in crate::runtime) fn until_mended<T>(
 
 /// The number of looks after which a silence is reported. A host is silent at the first looks after the engine was
 /// down.
-const LOOKS_BEFORE_TOLD: u32 = 8;
+const LOOKS_BEFORE_REPORT: u32 = 8;
 
 /// The number of looks after which a silent host may count as lost: 16 seconds. Within them a worker that could not
 /// reach the engine either notices that its call has failed, makes it again, and is heard.
@@ -308,7 +308,7 @@ const LOOKS_BEFORE_LOST: u32 = 32;
 struct HostSilence {
     /// The number of looks in a row at which the host was silent.
     looks: u32,
-    is_told: bool,
+    is_reported: bool,
 }
 
 /// The hosts that are silent, at looks every half second.
@@ -328,16 +328,16 @@ impl SilentHosts {
             let name = &host.host;
             let is_lost = host.standing == HostStanding::Lost;
             if is_lost || host.is_alive() {
-                let was_told = self.0.remove(name).is_some_and(|silence| silence.is_told);
-                if was_told && !is_lost {
+                let was_reported = self.0.remove(name).is_some_and(|silence| silence.is_reported);
+                if was_reported && !is_lost {
                     news.push(format!("host {name} responds again"));
                 }
                 continue;
             }
             let known = self.0.entry(name.clone()).or_default();
             known.looks = known.looks.saturating_add(1);
-            if known.looks > LOOKS_BEFORE_TOLD && !known.is_told && is_waited_for(name) {
-                known.is_told = true;
+            if known.looks > LOOKS_BEFORE_REPORT && !known.is_reported && is_waited_for(name) {
+                known.is_reported = true;
                 news.push(silence(host));
             }
         }
@@ -387,23 +387,23 @@ pub fn silences(seen: &[RegisteredHost], is_waited_for: impl Fn(&HostName) -> bo
 const FAILURES: u32 = 2;
 
 /// The maximum number of errors that are reported for the same calls.
-const MOST_TOLD: usize = 3;
+const MAX_REPORTED: usize = 3;
 
 /// The errors of a call that stand now. One call may fail by chance, such as when another program writes the same file.
 #[derive(Debug)]
-pub(in crate::runtime) struct ToldError {
+pub(in crate::runtime) struct ReportedError {
     /// The consequence of a failure, and the state once the call succeeds again.
     sentences: (&'static str, &'static str),
     /// The number of calls in a row that failed.
     failures: u32,
     /// The reported errors, until a call succeeds.
-    told: BTreeSet<String>,
+    reported: BTreeSet<String>,
 }
 
-impl ToldError {
+impl ReportedError {
     /// Returns one about calls whose failure means the first, and whose success the second.
     pub(in crate::runtime) fn about(failed: &'static str, mended: &'static str) -> Self {
-        Self { sentences: (failed, mended), failures: 0, told: BTreeSet::new() }
+        Self { sentences: (failed, mended), failures: 0, reported: BTreeSet::new() }
     }
 
     /// Notes what came of a call, and warns of an error that is new.
@@ -422,16 +422,16 @@ impl ToldError {
         let error = match called {
             Ok(()) => {
                 self.failures = 0;
-                let was_told = !std::mem::take(&mut self.told).is_empty();
-                return was_told.then(|| mended.to_owned());
+                let was_reported = !std::mem::take(&mut self.reported).is_empty();
+                return was_reported.then(|| mended.to_owned());
             }
             // The writer of the log says that the engine cannot be reached, and that another raymond has the run.
             Err(Error::Engine(error)) if !error.is_fixable() => return None,
             Err(error) => error.to_string(),
         };
         self.failures = self.failures.saturating_add(1);
-        let is_news = self.failures >= FAILURES && self.told.len() < MOST_TOLD;
-        let is_news = is_news && self.told.insert(error.clone());
+        let is_news = self.failures >= FAILURES && self.reported.len() < MAX_REPORTED;
+        let is_news = is_news && self.reported.insert(error.clone());
         is_news.then(|| format!("{error}; until this is fixed, {failed}"))
     }
 }
@@ -665,17 +665,17 @@ mod silent_hosts_tests {
     #[test]
     fn silence_that_is_waited_for_is_told_once_with_its_end() {
         let mut silent = SilentHosts::default();
-        let mut told = |standing, silent_for, is_waited_for| {
+        let mut news_of = |standing, silent_for, is_waited_for| {
             let seen = [host(standing, silent_for)];
             (0..20).flat_map(|_| silent.news(&seen, |_| is_waited_for)).collect::<Vec<String>>()
         };
-        assert_eq!(told(HostStanding::Active, 1, true), [""; 0]);
-        assert_eq!(told(HostStanding::Active, 30, false), [""; 0], "nobody waits for it");
-        let news = told(HostStanding::Draining, 40, true);
+        assert_eq!(news_of(HostStanding::Active, 1, true), [""; 0]);
+        assert_eq!(news_of(HostStanding::Active, 30, false), [""; 0], "nobody waits for it");
+        let news = news_of(HostStanding::Draining, 40, true);
         assert!(news.len() == 1 && news[0].contains("silent for 40 s"), "{news:?}");
-        assert_eq!(told(HostStanding::Active, 0, true), ["host a responds again"]);
-        told(HostStanding::Active, 30, true);
-        assert_eq!(told(HostStanding::Lost, 50, true), [""; 0]);
+        assert_eq!(news_of(HostStanding::Active, 0, true), ["host a responds again"]);
+        news_of(HostStanding::Active, 30, true);
+        assert_eq!(news_of(HostStanding::Lost, 50, true), [""; 0]);
     }
 
     #[test]
@@ -714,7 +714,7 @@ mod silent_hosts_tests {
 }
 
 #[cfg(test)]
-mod told_error_tests {
+mod reported_error_tests {
     use super::*;
     use crate::engine::EngineError;
 
@@ -725,8 +725,8 @@ mod told_error_tests {
             || Error::from(EngineError::Refused { engine: engine.clone(), why: why.clone() });
         let down =
             || Error::from(EngineError::Unreachable { engine: engine.clone(), why: why.clone() });
-        let mut told = ToldError::about("commands wait", "commands are taken");
-        let mut news = |called| told.news(called).unwrap_or_default();
+        let mut error = ReportedError::about("commands wait", "commands are taken");
+        let mut news = |called| error.news(called).unwrap_or_default();
         assert_eq!(news(Ok(())), "");
         assert_eq!(news(Err(down())), "", "others tell it");
         assert_eq!(news(Err(refused())), "", "it may have failed by chance");

@@ -65,7 +65,7 @@ impl EngineMirror {
     pub fn refresh_all(&self) -> Result<Vec<(RunId, Error)>, Error> {
         match facts_of(&self.root, &self.state.key()?, Some(&self.engine)).pull() {
             // A command that asks for facts reports this.
-            Ok(()) | Err(store::Error::OwnFacts { .. }) => {}
+            Ok(()) | Err(store::Error::ForeignFacts { .. }) => {}
             Err(error) => return Err(error.into()),
         }
         self.refreshed(&self.engine.runs()?)

@@ -188,8 +188,8 @@ impl StepRunner for HostedRunner {
         })
     }
 
-    fn begun_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
-        self.inner.begun_turns(turns)
+    fn started_turns(&self, turns: Vec<TurnId>) -> Vec<TurnId> {
+        self.inner.started_turns(turns)
     }
 
     fn capacity(&self) -> usize {
@@ -370,7 +370,7 @@ impl HostPlaces {
     /// Returns the directory of a run's agents on this host: the same directory if it is below the shared directory, or
     /// else a separate directory.
     fn workspace(&self, id: &RunId, settings: &Settings) -> Result<String, String> {
-        let own = Path::new(&settings.cwd);
+        let directory = Path::new(&settings.cwd);
         if let Some(shared) = &settings.shared_dir
             && self.shared_dir.as_deref() != Some(Path::new(shared))
         {
@@ -379,9 +379,9 @@ impl HostPlaces {
             ));
         }
         if let Some(shared) = &self.shared_dir
-            && own.starts_with(shared)
+            && directory.starts_with(shared)
         {
-            return real_below(own, shared);
+            return real_below(directory, shared);
         }
         let workspace = self.root.path().join("workspaces").join(id.as_str());
         files::make_dir(&workspace).map_err(|error| error.to_string())?;
@@ -451,13 +451,14 @@ impl HostedRun {
 fn real_below(directory: &Path, shared: &Path) -> Result<String, String> {
     let real = |path: &Path| path.canonicalize().map_err(|error| error.to_string());
     match (real(directory), real(shared)) {
-        (Ok(own), Ok(top)) if own.starts_with(&top) && own.is_dir() => {
-            own.into_os_string().into_string().map_err(|_| "its path is not valid UTF-8".to_owned())
-        }
-        (Ok(own), Ok(_)) => Err(format!(
+        (Ok(found), Ok(top)) if found.starts_with(&top) && found.is_dir() => found
+            .into_os_string()
+            .into_string()
+            .map_err(|_| "its path is not valid UTF-8".to_owned()),
+        (Ok(found), Ok(_)) => Err(format!(
             "{} is {}, which is not below the shared directory {}",
             directory.display(),
-            own.display(),
+            found.display(),
             shared.display()
         )),
         (Err(why), _) | (_, Err(why)) => Err(format!(
@@ -507,10 +508,10 @@ mod transcripts_tests {
                 other => panic!("{other:?}"),
             }
         };
-        let one = found(all[..1].to_vec(), 1).await;
-        assert_eq!(one.len(), 1, "the first one is always given");
+        let texts = found(all[..1].to_vec(), 1).await;
+        assert_eq!(texts.len(), 1, "the first one is always given");
         assert_eq!(
-            (one[0].prompt.as_deref(), one[0].answer.as_deref()),
+            (texts[0].prompt.as_deref(), texts[0].answer.as_deref()),
             (Some("short"), Some("yes"))
         );
     }

@@ -51,13 +51,13 @@ impl MailBatches {
     /// # Errors
     /// [`Error::NoThread`].
     pub(super) fn start(engine: &Arc<dyn Engine>, claim: &HostClaim) -> Result<Self, Error> {
-        let (begins, begun) = channel();
+        let (begins, asked) = channel();
         let (replies, answered) = channel();
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let (to_begin, to_reply) =
             ((engine.clone(), claim.clone()), (engine.clone(), claim.clone()));
         let threads = [
-            named("begins").spawn(move || tell_begins(&*to_begin.0, &to_begin.1, &begun)),
+            named("begins").spawn(move || tell_begins(&*to_begin.0, &to_begin.1, &asked)),
             named("replies").spawn(move || tell_replies(&*to_reply.0, &to_reply.1, &answered)),
         ];
         for thread in threads {
@@ -68,16 +68,16 @@ impl MailBatches {
 
     /// Notes that a request begins. Returns false if it was withdrawn, or the host may do nothing more.
     pub(super) async fn may_begin(&self, key: String) -> bool {
-        let (done, begun) = oneshot::channel();
+        let (done, answer) = oneshot::channel();
         let sent = self.begins.send(WaitingNote { note: key, done });
-        sent.is_ok() && begun.await.unwrap_or(false)
+        sent.is_ok() && answer.await.unwrap_or(false)
     }
 
     /// Replies to a request; the reply is durable afterwards, or the host may do nothing more.
     pub(super) async fn reply(&self, reply: HostReply) {
-        let (done, told) = oneshot::channel();
+        let (done, acknowledged) = oneshot::channel();
         if self.replies.send(WaitingNote { note: reply, done }).is_ok() {
-            let _ = told.await;
+            let _ = acknowledged.await;
         }
     }
 }
@@ -90,9 +90,9 @@ fn tell_begins(
     while let Some(batch) = next_batch(incoming, |_| 0) {
         let (keys, waiting): (Vec<String>, Vec<_>) =
             batch.into_iter().map(|WaitingNote { note, done }| (note, done)).unzip();
-        let begun = until_mended(|| false, || engine.begin(claim, &keys)).unwrap_or_default();
+        let allowed = until_mended(|| false, || engine.begin(claim, &keys)).unwrap_or_default();
         for (key, done) in keys.iter().zip(waiting) {
-            let _ = done.send(begun.contains(key));
+            let _ = done.send(allowed.contains(key));
         }
     }
 }
@@ -296,16 +296,16 @@ impl RequestThreads {
         };
         let beats = side.clone();
         let named = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let mut own = Self { ends, threads: Vec::new() };
+        let mut started = Self { ends, threads: Vec::new() };
         let threads = [
             named("requests").spawn(move || side.receive()),
             named("heartbeat").spawn(move || beats.beat(&report, &counts)),
         ];
         // If only one thread was started, it ends when `own` is dropped.
         for thread in threads {
-            own.threads.push(thread.map_err(Error::NoThread)?);
+            started.threads.push(thread.map_err(Error::NoThread)?);
         }
-        Ok(own)
+        Ok(started)
     }
 }
 

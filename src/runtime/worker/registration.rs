@@ -107,8 +107,8 @@ pub(super) async fn take_into_service(
 /// stays as it is.
 pub(super) fn drain(engine: &dyn Engine, claim: &HostClaim) -> Result<(), EngineError> {
     let seen = engine.hosts()?;
-    let own = seen.iter().find(|now| now.host == claim.host && now.epoch == claim.epoch);
-    match own.map(|now| now.standing) {
+    let sighting = seen.iter().find(|now| now.host == claim.host && now.epoch == claim.epoch);
+    match sighting.map(|now| now.standing) {
         Some(HostStanding::Active) => engine.set_standing(&claim.host, HostStanding::Draining),
         Some(HostStanding::Draining | HostStanding::Lost) | None => Ok(()),
     }
@@ -231,7 +231,7 @@ struct TakeoverAttempts {
     /// The last attempt for each run.
     last: HashMap<RunId, Instant>,
     /// The last reported reason for each run, so that it is reported once.
-    told: HashMap<RunId, String>,
+    reported: HashMap<RunId, String>,
 }
 
 impl TakeoverAttempts {
@@ -246,11 +246,11 @@ impl TakeoverAttempts {
 
     /// Says why a run is not taken over, once for each reason.
     fn tell(&mut self, run: &RunId, why: &str) {
-        if self.told.get(run).is_none_or(|before| before != why) {
+        if self.reported.get(run).is_none_or(|before| before != why) {
             tracing::warn!(
                 "the run {run} has lost its supervisor, and this host does not take it over: {why}"
             );
-            self.told.insert(run.clone(), why.to_owned());
+            self.reported.insert(run.clone(), why.to_owned());
         }
     }
 }
@@ -268,7 +268,7 @@ impl Takeover {
         if Instant::now() < earliest {
             return Ok(());
         }
-        attempts.told.retain(|run, _| runs.contains(run));
+        attempts.reported.retain(|run, _| runs.contains(run));
         for run in runs.iter().filter(|run| attempts.begin(run)).cloned().collect::<Vec<_>>() {
             if let Err(why) = self.take(&run, policy) {
                 attempts.tell(&run, &why);
@@ -393,8 +393,8 @@ impl SessionKeeper {
         let unwritable = |error: &dyn Display| format!("{}: {error}", path.display());
         match open_session(&path) {
             Ok(mut file) => {
-                let own = unchanged(&mut file, manifest.parts.clone());
-                if own.map_err(|error| unwritable(&error))? == manifest.parts {
+                let verified = unchanged(&mut file, manifest.parts.clone());
+                if verified.map_err(|error| unwritable(&error))? == manifest.parts {
                     self.remember(manifest);
                     return Ok(());
                 }

@@ -461,7 +461,7 @@ pub(super) fn begins_something(work: &HostWork) -> bool {
 
 fn exchanged(outcome: ExchangeOutcome) -> HostAnswer {
     match outcome {
-        ExchangeOutcome::Done(said) => HostAnswer::Exchanged { outcome: Ok(said) },
+        ExchangeOutcome::Done(notice) => HostAnswer::Exchanged { outcome: Ok(notice) },
         ExchangeOutcome::Failed(why) => HostAnswer::Exchanged { outcome: Err(why) },
         ExchangeOutcome::Refused(why) => HostAnswer::Refused { why },
         ExchangeOutcome::Lost(why) => HostAnswer::Lost { why },

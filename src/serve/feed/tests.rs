@@ -17,14 +17,14 @@ impl CountingSource {
 impl FeedSource for CountingSource {
     fn refresh(&mut self) -> Result<Vec<FeedEvent>, store::Error> {
         let mut counted = self.0.lock().expect("counted");
-        let (told, all) = *counted;
+        let (sent, all) = *counted;
         counted.0 = all;
-        Ok((told + 1..=all).map(|number| FeedEvent::of("one", &number)).collect())
+        Ok((sent + 1..=all).map(|number| FeedEvent::of("one", &number)).collect())
     }
 
     fn whole(&self, after: Option<u64>) -> Vec<FeedEvent> {
-        let told = self.0.lock().expect("counted").0;
-        (after.unwrap_or(0) + 1..=told).map(|number| FeedEvent::of("one", &number)).collect()
+        let sent = self.0.lock().expect("counted").0;
+        (after.unwrap_or(0) + 1..=sent).map(|number| FeedEvent::of("one", &number)).collect()
     }
 
     fn seq(&self) -> u64 {
@@ -117,12 +117,12 @@ fn everything_is_written_once_for_all_readers() {
     let (source, feed) = feed();
     source.add(3);
     assert!(step(&feed));
-    let one = feed.read_from(None).expect("a stream");
-    let other = feed.read_from(None).expect("a stream");
-    let pairs = one.behind.iter().zip(&other.behind);
+    let first = feed.read_from(None).expect("a stream");
+    let second = feed.read_from(None).expect("a stream");
+    let pairs = first.behind.iter().zip(&second.behind);
     assert!(pairs.clone().count() > 3);
-    for (one, other) in pairs {
-        assert_eq!(one.as_ptr(), other.as_ptr());
+    for (first, second) in pairs {
+        assert_eq!(first.as_ptr(), second.as_ptr());
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 use raymond::engine::EngineError;
 
 use crate::postgres::database::{Database, PASSWORD, connected};
-use crate::support::begun_run;
+use crate::support::started_run;
 
 #[track_caller]
 fn assert_told(url: &str, is_passing: bool, parts: &[&str]) {
@@ -34,7 +34,7 @@ fn wrong_users_and_passwords_are_refused() {
     assert_told(&unknown, false, &["no pg_hba.conf entry"]);
     let mut session = database.session();
     session.run(&format!("GRANT CREATE ON DATABASE {name} TO guarded"));
-    begun_run(&*connected(&database.url_of("guarded")).expect("the right password"));
+    started_run(&*connected(&database.url_of("guarded")).expect("the right password"));
 }
 
 #[test]
@@ -78,8 +78,8 @@ fn wrong_parameters_are_told() {
     );
     assert_told(&with("sslmode=require"), false, &["offers no TLS", "sslmode=disable"]);
     assert_told(&with("sslmode=require&sslrootcert=/no/file"), false, &["sslrootcert /no/file"]);
-    begun_run(&*connected(&with("sslmode=prefer")).expect("it offers no TLS"));
-    begun_run(&*connected(&with("sslmode=disable&application_name=x")).expect("an engine"));
+    started_run(&*connected(&with("sslmode=prefer")).expect("it offers no TLS"));
+    started_run(&*connected(&with("sslmode=disable&application_name=x")).expect("an engine"));
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_socket_is_an_address() {
     let port = database.server.port;
     let url = format!("postgres:///{}?host={folder}&port={port}&user=ray", database.name);
     let engine = connected(&url).expect("an engine");
-    begun_run(&*engine);
+    started_run(&*engine);
     assert!(engine.address().to_string().starts_with("postgres:///"));
     assert!(format!("{engine:?}").contains(&database.name));
 }

@@ -11,7 +11,7 @@ use crate::lost_answers;
 use crate::postgres::database::{Database, PASSWORD, connected};
 use crate::postgres::network::Network;
 use crate::postgres::server::Server;
-use crate::support::{LONG, begun_run, lines, texts};
+use crate::support::{LONG, lines, started_run, texts};
 
 /// The time in which a call has to end, whatever the server does.
 const LATEST: Duration = Duration::from_secs(15);
@@ -35,7 +35,7 @@ fn a_lost_answer_changes_nothing() {
 fn a_cut_connection_is_replaced_quietly() {
     let database = Database::new();
     let (network, engine) = behind_network(&database);
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     for seq in 2..12 {
         network.cut();
         engine.append(&lease, &lines(seq, &[&format!("line {seq}")])).expect("a line");
@@ -54,7 +54,7 @@ fn a_cut_connection_is_replaced_quietly() {
 fn a_silent_network_ends_calls_in_time() {
     let database = Database::new();
     let (network, engine) = behind_network(&database);
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     network.fall_silent();
     let run = &lease.run;
     let calls: [&(dyn Fn() -> Result<(), EngineError> + Sync); 3] = [
@@ -90,7 +90,7 @@ fn a_server_that_stands_still_ends_calls_in_time() {
     let server = Arc::new(Server::new(""));
     let database = Database::on(server.clone());
     let engine = database.engine();
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     server.pause();
     thread::scope(|scope| {
         // More callers than connections.

@@ -9,7 +9,7 @@ use raymond::engine::shared_log::{MailReceiver, RunLease};
 
 use super::backend::{Backend, own_server};
 use crate::support::{
-    OneRequest as _, WAIT_TIMEOUT, begun_run, key, lines, names, reply, request, served_host,
+    OneRequest as _, WAIT_TIMEOUT, key, lines, names, reply, request, served_host, started_run,
     texts, wait_until,
 };
 
@@ -60,7 +60,7 @@ fn a_killed_server_has_what_it_acknowledged() {
         unreachable: AtomicUsize::new(0),
         enough: AtomicBool::new(false),
     };
-    let leases: Vec<RunLease> = (0..6).map(|_| begun_run(&*engine)).collect();
+    let leases: Vec<RunLease> = (0..6).map(|_| started_run(&*engine)).collect();
     let lengths = Mutex::new(Vec::new());
     thread::scope(|scope| {
         for lease in &leases {
@@ -97,7 +97,7 @@ fn mail_outlives_a_killed_server() {
     let server = own_server();
     let database = Backend::on(server.clone());
     let (one, other) = (database.engine(), database.engine());
-    let (lease, claim) = (begun_run(&*one), served_host(&*other));
+    let (lease, claim) = (started_run(&*one), served_host(&*other));
     let sent = ["a", "b", "c"].map(|name| request(&lease, &claim, name));
     one.send(&lease, &sent).expect("they are sent");
     assert_eq!(other.may_begin(&claim, &key(&lease, "a")), Ok(true));
@@ -122,7 +122,7 @@ fn a_waiter_is_woken_after_a_restart() {
     let server = own_server();
     let database = Backend::on(server.clone());
     let (one, other) = (database.engine(), database.engine());
-    let (lease, claim) = (begun_run(&*one), served_host(&*other));
+    let (lease, claim) = (started_run(&*one), served_host(&*other));
     let found = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {

@@ -8,7 +8,7 @@ use raymond::engine::EngineError;
 
 use crate::postgres::database::{Database, PASSWORD, connected};
 use crate::postgres::server::{Server, give};
-use crate::support::begun_run;
+use crate::support::started_run;
 
 /// Makes a key and a certificate for `localhost` in a folder.
 fn make_certificate(folder: &Path) {
@@ -41,7 +41,7 @@ fn certificates_are_verified() {
         let (port, name) = (server.port, &database.name);
         format!("postgres://{user}:{PASSWORD}@{machine}:{port}/{name}?{parameters}")
     };
-    begun_run(&*connected(&url("ray", "localhost", "")).expect("loopback may be plain"));
+    started_run(&*connected(&url("ray", "localhost", "")).expect("loopback may be plain"));
     let mut session = database.session();
     session.run("GRANT USAGE ON SCHEMA raymond TO encrypted");
     session
@@ -50,7 +50,7 @@ fn certificates_are_verified() {
 
     for mode in ["prefer", "require", "verify-full"] {
         let trusted = url("encrypted", "localhost", &format!("sslmode={mode}&{authority}"));
-        begun_run(&*connected(&trusted).expect(mode));
+        started_run(&*connected(&trusted).expect(mode));
         let unknown = url("encrypted", "localhost", &format!("sslmode={mode}"));
         let other_name = url("encrypted", "127.0.0.1", &format!("sslmode={mode}&{authority}"));
         for wrong in [unknown, other_name] {

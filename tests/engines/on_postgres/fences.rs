@@ -7,11 +7,12 @@ use raymond::engine::shared_log::Withdrawal;
 
 use crate::postgres::database::{Database, Session};
 use crate::support::{
-    OneRequest as _, begun_run, key, lines, reply, report, request, served_host, texts, wait_until,
+    OneRequest as _, key, lines, reply, report, request, served_host, started_run, texts,
+    wait_until,
 };
 
 /// Has a statement of another session under way while `call` is made, and commits it when that waits.
-fn while_under_way<T: Send>(
+fn while_pending<T: Send>(
     session: &mut Session,
     statement: &str,
     call: impl FnOnce() -> T + Send,
@@ -37,7 +38,7 @@ fn calls_that_wait_for_a_claim_are_refused() {
     let mut session = database.session();
     let claim = served_host(&*engine);
     for number in 0..7 {
-        let lease = begun_run(&*engine);
+        let lease = started_run(&*engine);
         let (engine, claim) = (&engine, &claim);
         let sent = [request(&lease, claim, "a"), request(&lease, claim, "b")];
         engine.send(&lease, &sent).expect("they are sent");
@@ -52,8 +53,8 @@ fn calls_that_wait_for_a_claim_are_refused() {
             Box::new(|| engine.set_terms(&lease, "late")),
             Box::new(|| engine.remove_command(&lease, "x")),
         ];
-        let under_way = format!("{CLAIM} WHERE run = '{}'", lease.run);
-        let refused = while_under_way(&mut session, &under_way, || calls[number]());
+        let pending = format!("{CLAIM} WHERE run = '{}'", lease.run);
+        let refused = while_pending(&mut session, &pending, || calls[number]());
         assert_eq!(refused, Err(EngineError::TakenOver { run: lease.run.clone() }), "{number}");
         assert_eq!(texts(&**engine, &lease.run), ["first"]);
         let states = format!(
@@ -70,14 +71,14 @@ fn calls_that_wait_for_a_loss_are_refused() {
     let database = Database::new();
     let engine = database.engine();
     let mut session = database.session();
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     for number in 0..3 {
         let claim = served_host(&*engine);
         let (engine, claim) = (&engine, &claim);
         let (a, name) = (key(&lease, &format!("a{number}")), format!("a{number}"));
         engine.send(&lease, &[request(&lease, claim, &name)]).expect("it is sent");
-        let under_way = format!("{LOSE} WHERE host = '{}'", claim.host);
-        let refused = while_under_way(&mut session, &under_way, || match number {
+        let pending = format!("{LOSE} WHERE host = '{}'", claim.host);
+        let refused = while_pending(&mut session, &pending, || match number {
             0 => engine.may_begin(claim, &a).map(drop),
             1 => engine.reply_to(claim, &reply(&lease, &name)),
             _ => engine.heartbeat(claim, &report(9)).map(drop),
@@ -95,14 +96,14 @@ fn a_claim_waits_for_an_append_under_way() {
     let database = Database::new();
     let engine = database.engine();
     let mut session = database.session();
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     engine.release_run(&lease, false).expect("it is given back");
-    let under_way = format!(
+    let pending = format!(
         "SELECT 1 FROM raymond.run WHERE run = '{run}' FOR SHARE; \
          INSERT INTO raymond.log VALUES ('{run}', 2, 1, 'under way')",
         run = lease.run
     );
-    let (claimed, log) = while_under_way(&mut session, &under_way, || {
+    let (claimed, log) = while_pending(&mut session, &pending, || {
         let claimed = engine.claim_run(&lease.run, "there", crate::support::LONG);
         (claimed, texts(&*engine, &lease.run))
     });
@@ -115,11 +116,11 @@ fn an_append_that_met_the_same_lines_was_appended() {
     let database = Database::new();
     let engine = database.engine();
     let mut session = database.session();
-    let lease = begun_run(&*engine);
-    let under_way =
+    let lease = started_run(&*engine);
+    let pending =
         |text| format!("INSERT INTO raymond.log VALUES ('{}', 2, 1, '{text}')", lease.run);
     let append = || engine.append(&lease, &lines(2, &["same", "more"]));
-    assert_eq!(while_under_way(&mut session, &under_way("same"), append), Ok(()));
+    assert_eq!(while_pending(&mut session, &pending("same"), append), Ok(()));
     assert_eq!(texts(&*engine, &lease.run), ["first", "same", "more"]);
 }
 
@@ -128,10 +129,10 @@ fn an_append_that_met_another_line_is_refused() {
     let database = Database::new();
     let engine = database.engine();
     let mut session = database.session();
-    let lease = begun_run(&*engine);
-    let under_way = format!("INSERT INTO raymond.log VALUES ('{}', 2, 1, 'other')", lease.run);
+    let lease = started_run(&*engine);
+    let pending = format!("INSERT INTO raymond.log VALUES ('{}', 2, 1, 'other')", lease.run);
     let append = || engine.append(&lease, &lines(2, &["one", "two"]));
-    let refused = while_under_way(&mut session, &under_way, append).expect_err("another line");
+    let refused = while_pending(&mut session, &pending, append).expect_err("another line");
     assert!(matches!(refused, EngineError::Damaged { .. }), "{refused}");
     assert_eq!(texts(&*engine, &lease.run), ["first", "other"], "all or none");
 }
@@ -141,14 +142,14 @@ fn a_begin_and_a_withdrawal_wait_for_each_other() {
     let database = Database::new();
     let engine = database.engine();
     let mut session = database.session();
-    let (lease, claim) = (begun_run(&*engine), served_host(&*engine));
+    let (lease, claim) = (started_run(&*engine), served_host(&*engine));
     engine.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
     let (a, b) = (key(&lease, "a"), key(&lease, "b"));
     let withdrawing = format!("UPDATE raymond.request SET state = 'withdrawn' WHERE key = '{a}'");
-    let begun = while_under_way(&mut session, &withdrawing, || engine.may_begin(&claim, &a));
+    let begun = while_pending(&mut session, &withdrawing, || engine.may_begin(&claim, &a));
     assert_eq!(begun, Ok(false));
     let beginning = format!("UPDATE raymond.request SET begun = true WHERE key = '{b}'");
-    let fate = while_under_way(&mut session, &beginning, || engine.withdraw(&lease, &b));
+    let fate = while_pending(&mut session, &beginning, || engine.withdraw(&lease, &b));
     assert_eq!(fate, Ok(Withdrawal::Begun));
 }
 
@@ -157,13 +158,13 @@ fn two_claims_wait_for_each_other() {
     let database = Database::new();
     let engine = database.engine();
     let mut session = database.session();
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     engine.release_run(&lease, false).expect("it is given back");
     let claiming = format!(
         "{CLAIM}, lease_until = clock_timestamp() + interval '1 hour' WHERE run = '{}'",
         lease.run
     );
-    let refused = while_under_way(&mut session, &claiming, || {
+    let refused = while_pending(&mut session, &claiming, || {
         engine.claim_run(&lease.run, "here", crate::support::LONG)
     });
     assert!(matches!(refused, Err(EngineError::Supervised { .. })), "{refused:?}");

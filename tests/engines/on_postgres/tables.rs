@@ -8,7 +8,7 @@ use raymond::engine::{Engine, EngineError};
 use crate::postgres::database::{Database, PASSWORD, connected};
 use crate::postgres::server::Server;
 use crate::suite::{hosts, leases, log, mail, replies, space};
-use crate::support::{LONG, begun_run, lines, new_run, reply, request, served_host};
+use crate::support::{LONG, lines, new_run, reply, request, served_host, started_run};
 
 #[test]
 fn ten_machines_make_the_tables_at_once() {
@@ -31,7 +31,7 @@ fn ten_machines_make_the_tables_at_once() {
 fn tables_of_another_version_are_refused() {
     let database = Database::new();
     let engine = database.engine();
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     database.session().run("UPDATE raymond.version SET version = 7");
     let error = connected(&database.url()).expect_err("another version");
     let EngineError::Version { found, known, .. } = &error else { panic!("{error}") };
@@ -46,7 +46,7 @@ fn tables_of_another_version_are_refused() {
 fn damaged_tables_are_named() {
     let database = Database::new();
     let engine = database.engine();
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     let mut session = database.session();
     engine.append(&lease, &lines(2, &["b", "c"])).expect("lines");
     session.run("DELETE FROM raymond.log WHERE seq = 2");
@@ -93,7 +93,7 @@ fn users_without_rights_are_told_what_to_grant() {
         assert!(error.contains(&grant), "{grant} in {error}");
         session.run(&grant.replace('…', "nothing"));
     }
-    begun_run(&*engine);
+    started_run(&*engine);
 }
 
 /// Changes the tables of version 3 into those of version 2.
@@ -118,7 +118,7 @@ fn tables_of_earlier_versions_are_changed() {
     for changes in [INTO_VERSION_2.to_owned(), format!("{INTO_VERSION_2}{INTO_VERSION_1}")] {
         let database = Database::new();
         let engine = database.engine();
-        let (lease, claim) = (begun_run(&*engine), served_host(&*engine));
+        let (lease, claim) = (started_run(&*engine), served_host(&*engine));
         engine.send(&lease, &[request(&lease, &claim, "before")]).expect("a request");
         engine.reply(&claim, &[reply(&lease, "before")]).expect("its reply");
         drop(engine);
@@ -172,7 +172,7 @@ fn a_schema_that_others_made_is_used() {
     let database = Database::new();
     let mut session = database.session();
     session.run("CREATE SCHEMA raymond AUTHORIZATION nothing");
-    begun_run(&*connected(&database.url_of("nothing")).expect("it needs no more rights"));
+    started_run(&*connected(&database.url_of("nothing")).expect("it needs no more rights"));
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn a_server_that_takes_no_writes_is_said_to_be_a_standby() {
     let server = Arc::new(Server::new(""));
     let database = Database::on(server.clone());
     let engine = database.engine();
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     server.kill();
     std::fs::write(server.data().join("standby.signal"), "").expect("a signal");
     server.start();
@@ -223,7 +223,7 @@ fn database_that_cannot_store_all_texts_is_refused() {
 fn what_no_column_takes_is_said_to_be_unstorable() {
     let database = Database::new();
     let engine = database.engine();
-    let (lease, claim) = (begun_run(&*engine), served_host(&*engine));
+    let (lease, claim) = (started_run(&*engine), served_host(&*engine));
     let mut sent = request(&lease, &claim, "a");
     sent.body = "a\0b".to_owned();
     let error = engine.send(&lease, &[sent]).expect_err("a zero byte");

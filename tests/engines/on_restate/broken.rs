@@ -12,7 +12,7 @@ use super::backend::own_server;
 use crate::lost_answers;
 use crate::postgres::network::Network;
 use crate::restate::server::RestateServer;
-use crate::support::{LONG, begun_run, lines, texts};
+use crate::support::{LONG, lines, started_run, texts};
 
 /// The time in which a call has to end, whatever the server does.
 const LATEST: Duration = Duration::from_secs(15);
@@ -36,7 +36,7 @@ fn a_lost_answer_changes_nothing() {
 fn a_cut_connection_is_replaced_quietly() {
     let server = RestateServer::shared();
     let (network, engine) = behind_network(&server);
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     for seq in 2..12 {
         network.cut();
         engine.append(&lease, &lines(seq, &[&format!("line {seq}")])).expect("a line");
@@ -49,7 +49,7 @@ fn a_silent_network_and_a_server_that_stands_still_end_calls_in_time() {
     let server = own_server();
     let (network, engine) = behind_network(&server);
     let direct = server.engine();
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     network.fall_silent();
     server.pause();
     let run = &lease.run;

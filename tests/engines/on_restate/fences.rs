@@ -4,12 +4,12 @@ use raymond::engine::EngineError;
 use raymond::engine::shared_log::HostReply;
 
 use crate::on_restate::two_machines;
-use crate::support::{begun_run, key, later, reply, request, served_host};
+use crate::support::{key, later, reply, request, served_host, started_run};
 
 #[test]
 fn supervisor_that_ends_the_epochs_of_a_host_ends_them_for_its_run_alone() {
     let (one, other, _server) = two_machines();
-    let (lease, second, claim) = (begun_run(&*one), begun_run(&*one), served_host(&*other));
+    let (lease, second, claim) = (started_run(&*one), started_run(&*one), served_host(&*other));
     for lease in [&lease, &second] {
         one.send(lease, &[request(lease, &claim, "a")]).expect("sent");
     }

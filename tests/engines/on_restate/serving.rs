@@ -11,7 +11,8 @@ use raymond::engine::connect::{connect, serve};
 
 use crate::restate::server::RestateServer;
 use crate::support::{
-    OneRequest as _, begun_run, key, lines, receive, reply, request, served_host, texts, wait_until,
+    OneRequest as _, key, lines, receive, reply, request, served_host, started_run, texts,
+    wait_until,
 };
 use crate::wrong_clock::{AHEAD, PRELOAD, library};
 
@@ -71,7 +72,7 @@ fn another_worker_takes_the_place_of_a_killed_one() {
     let _second = ListeningWorker::start(&server, "two");
     wait_host(&server, "two");
     let engine = server.engine();
-    let (lease, claim) = (begun_run(&*engine), served_host(&*engine));
+    let (lease, claim) = (started_run(&*engine), served_host(&*engine));
     engine.append(&lease, &lines(2, &["before"])).expect("a line");
     engine.send(&lease, &[request(&lease, &claim, "a")]).expect("it is sent");
     first.kill();
@@ -117,7 +118,7 @@ fn ask_as_a_stranger(url: &str) -> String {
 #[test]
 fn worker_whose_clock_is_wrong_serves_no_objects() {
     let server = RestateServer::new("");
-    for (ahead, way) in [("60", "ahead of"), ("-60", "behind")] {
+    for (ahead, direction) in [("60", "ahead of"), ("-60", "behind")] {
         let folder = tempfile::tempdir().expect("a folder");
         let mut command = worker(&server, "one", folder.path());
         command.env(PRELOAD, library()).env(AHEAD, ahead);
@@ -125,7 +126,7 @@ fn worker_whose_clock_is_wrong_serves_no_objects() {
         let said = String::from_utf8_lossy(&refused.stderr).into_owned();
         assert_eq!(refused.status.code(), Some(69), "{said}");
         assert!(said.contains("the clock of this machine is "), "{said}");
-        assert!(said.contains(&format!(" s {way} that of the server")), "{said}");
+        assert!(said.contains(&format!(" s {direction} that of the server")), "{said}");
     }
     // Nobody is registered by that, so one whose clock is right serves.
     let _right = ListeningWorker::start(&server, "one");
@@ -152,7 +153,7 @@ fn calls_without_the_signature_of_the_server_are_refused() {
     let own = "publickeyv1_Db9LRM46zYFUnvyj1NAhqGBz4jyBGMQEpXfX9xnytMFK";
     let endpoint = serve(&server.address(), &options(Some(own))).expect("its own key");
     let engine = server.engine();
-    begun_run(&*engine);
+    started_run(&*engine);
     let told = ask_as_a_stranger(&endpoint.url);
     assert!(told.contains("identity") && !told.contains("RaymondRun"), "{told}");
 }

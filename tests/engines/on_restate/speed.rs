@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use raymond::engine::Engine;
 
 use super::backend::own_server;
-use crate::support::{begun_run, key, lines, reply, request, served_host};
+use crate::support::{key, lines, reply, request, served_host, started_run};
 
 const TIME: Duration = Duration::from_secs(5);
 
@@ -27,17 +27,17 @@ fn rate(mut step: impl FnMut(u64)) -> f64 {
 fn speed_of_appends_and_mail() {
     let server = own_server();
     let engine = server.engine();
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     let text = format!(r#"{{"text": "{}"}}"#, "x".repeat(500));
     let one = rate(|count| engine.append(&lease, &lines(count + 2, &[&text])).expect("a line"));
-    let lease = begun_run(&*engine);
+    let lease = started_run(&*engine);
     let texts = vec![text.as_str(); 16];
     let batches =
         rate(|count| engine.append(&lease, &lines(count * 16 + 2, &texts)).expect("lines"));
     eprintln!("appends: {one:.0}/s of one line, {batches:.0}/s of 16 lines");
     let several: f64 = thread::scope(|scope| {
         let writer = || {
-            let lease = begun_run(&*engine);
+            let lease = started_run(&*engine);
             rate(|count| engine.append(&lease, &lines(count + 2, &[&text])).expect("a line"))
         };
         let writers: Vec<_> = (0..8).map(|_| scope.spawn(writer)).collect();
@@ -45,7 +45,7 @@ fn speed_of_appends_and_mail() {
     });
     eprintln!("appends to 8 runs at once: {several:.0}/s");
     let mail = |batch: usize| {
-        let (lease, claim) = (begun_run(&*engine), served_host(&*engine));
+        let (lease, claim) = (started_run(&*engine), served_host(&*engine));
         let engine: &dyn Engine = &*engine;
         rate(|count| {
             let names: Vec<String> = (0..batch).map(|one| format!("{count}-{one}")).collect();

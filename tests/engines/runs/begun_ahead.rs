@@ -105,5 +105,5 @@ fn turn_of_claude_code_is_not_begun_before_it_has_a_slot() {
     assert_eq!(keys(&cluster).len(), 2);
     cluster.release("go");
     supervisor.wait().ok();
-    cluster.assert_begun_once();
+    cluster.assert_started_once();
 }

@@ -162,7 +162,7 @@ impl Cluster {
     /// Checks that each turn of the log was begun once, that none was begun besides them, and that none failed.
     #[track_caller]
     pub(crate) fn assert_paid_once(&self) {
-        self.assert_begun_once();
+        self.assert_started_once();
         let failed = self.events("turn_failed");
         assert!(failed.is_empty(), "{failed:?}\n{}", self.said());
     }
@@ -170,14 +170,19 @@ impl Cluster {
     /// Checks that each turn that finished was begun once, and that none was begun besides them. A turn whose host died
     /// before its process began is lost, but was not begun.
     #[track_caller]
-    pub(crate) fn assert_begun_once(&self) {
+    pub(crate) fn assert_started_once(&self) {
         let (calls, steps) = (self.calls(), self.events("step_finished"));
         let mut finished: Vec<&str> =
             steps.iter().filter_map(|record| record["agent"].as_str()).collect();
-        let mut begun: Vec<&str> = calls.iter().map(FakeCall::agent).collect();
+        let mut started: Vec<&str> = calls.iter().map(FakeCall::agent).collect();
         finished.sort_unstable();
-        begun.sort_unstable();
-        assert_eq!(begun, finished, "turns that were begun, and those of the log\n{}", self.said());
+        started.sort_unstable();
+        assert_eq!(
+            started,
+            finished,
+            "turns that were begun, and those of the log\n{}",
+            self.said()
+        );
     }
 
     /// Checks that no process of the run is left on any machine ten seconds after its end.

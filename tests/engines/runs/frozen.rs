@@ -44,10 +44,10 @@ fn frozen_host_slows_no_other_host() {
     // All slots of both hosts work.
     cluster.wait_calls(1 + 2 * SLOTS);
     frozen.signal(Signal::STOP);
-    let begun = cluster.calls();
+    let calls = cluster.calls();
     let stuck: Vec<&FakeCall> =
-        begun.iter().filter(|call| call.is_on("a") && !item(call).is_empty()).collect();
-    assert_eq!(stuck.len(), SLOTS, "{begun:?}");
+        calls.iter().filter(|call| call.is_on("a") && !item(call).is_empty()).collect();
+    assert_eq!(stuck.len(), SLOTS, "{calls:?}");
     supervisor.wait_stderr("host a has been silent");
 
     // The agents of the other host go on, and those that have begun nothing at the frozen one may come to it.

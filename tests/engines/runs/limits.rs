@@ -37,15 +37,15 @@ fn spent_budget_stops_all_hosts_and_a_third_machine_raises_it() {
     let supervisor = cluster.machine("s").run(&[&shared[..], &["--budget", "0.2"]].concat());
     supervisor.wait().code(75).says("budget").says("0.2").says("--budget");
     // One turn and four of the six that cost more: the last of them begins while there is money left.
-    let begun = cluster.calls();
-    assert_eq!((begun.len(), cluster.finished()), (5, 5), "{begun:?}");
+    let calls = cluster.calls();
+    assert_eq!((calls.len(), cluster.finished()), (5, 5), "{calls:?}");
     assert_on_both(&cluster);
     let third = cluster.machine("c");
     let status = third.raymond(&["status", RUN, "--json"]).ok().json();
     assert_eq!(status["pause"]["reason"], "budget", "{status}");
     assert_eq!(status["total_cost_usd"], 0.21, "{status}");
     third.raymond(&["resume", RUN]).code(75).says("budget");
-    assert_eq!(cluster.calls().len(), begun.len(), "the budget is still spent");
+    assert_eq!(cluster.calls().len(), calls.len(), "the budget is still spent");
     third.raymond(&["resume", RUN, "--budget", "1"]).ok().says("all done");
     cluster.wait_end();
     cluster.assert_paid_once();

@@ -52,7 +52,7 @@ fn run_survives_kills_of_everything() {
     let (mut of_workers, mut of_supervisors, mut of_servers) = (0, 0, 0);
     for _ in 0..kills {
         // It goes on between two kills, for a while that differs.
-        let begun = cluster.calls().len();
+        let calls = cluster.calls().len();
         let pause = Duration::from_millis(numbers.below(300));
         match numbers.below(5) {
             0 | 1 => {
@@ -79,11 +79,11 @@ fn run_survives_kills_of_everything() {
                 of_supervisors += 1;
             }
         }
-        wait_until("it goes on", || cluster.calls().len() > begun + 2);
+        wait_until("it goes on", || cluster.calls().len() > calls + 2);
     }
     cluster.script(&[&[answers("rest", "<result>done</result>")], &round[..]].concat());
     cluster.wait_end();
-    cluster.assert_begun_once();
+    cluster.assert_started_once();
     let failed = cluster.events("turn_failed");
     assert!(failed.iter().all(|record| record["cause"] == "lost"), "{failed:?}");
     let count = (of_workers, of_supervisors, of_servers);

@@ -18,7 +18,7 @@ use crate::support::wait_until;
 const LONGER_THAN_A_LEASE: Duration = Duration::from_secs(8);
 
 /// Starts a host that takes runs over, and a run on another machine, whose first turns are held.
-fn begun<'c>(cluster: &'c Cluster, options: &[&str]) -> (Running<'c>, Running<'c>) {
+fn started<'c>(cluster: &'c Cluster, options: &[&str]) -> (Running<'c>, Running<'c>) {
     cluster.script(&held_at_work());
     let worker = cluster.machine("a").worker(3, options);
     let supervisor = cluster.machine("s").run(&[]);
@@ -45,7 +45,7 @@ pub(super) fn assert_all_done(cluster: &Cluster) {
 #[test]
 fn run_of_a_killed_supervisor_goes_on_by_itself() {
     let cluster = three(Cluster::new());
-    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    let (_worker, supervisor) = started(&cluster, &["--takes-runs"]);
     supervisor.kill9();
     wait_takeover(&cluster);
     assert_all_done(&cluster);
@@ -54,7 +54,7 @@ fn run_of_a_killed_supervisor_goes_on_by_itself() {
 #[test]
 fn turns_that_finish_while_nobody_supervises_are_not_lost() {
     let cluster = three(Cluster::new());
-    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    let (_worker, supervisor) = started(&cluster, &["--takes-runs"]);
     supervisor.kill9();
     cluster.machine("s").lose_state();
     cluster.release("go");
@@ -64,7 +64,7 @@ fn turns_that_finish_while_nobody_supervises_are_not_lost() {
 #[test]
 fn machine_that_lost_its_state_resumes_its_own_run() {
     let cluster = three(Cluster::new());
-    let (_worker, supervisor) = begun(&cluster, &[]);
+    let (_worker, supervisor) = started(&cluster, &[]);
     supervisor.kill9();
     let machine = cluster.machine("s");
     machine.lose_state();
@@ -80,7 +80,7 @@ fn machine_that_lost_its_state_resumes_its_own_run() {
 #[test]
 fn lease_is_kept_while_a_run_loads() {
     let cluster = three(Cluster::new());
-    let (_worker, supervisor) = begun(&cluster, &[]);
+    let (_worker, supervisor) = started(&cluster, &[]);
     supervisor.kill9();
     wait_until("the lease runs out", || is_abandoned(&cluster));
     let (root, state) = (cluster.root().join("copies"), cluster.root().join("state"));
@@ -108,7 +108,7 @@ fn is_abandoned(cluster: &Cluster) -> bool {
 #[test]
 fn supervisor_that_stood_still_sees_that_it_was_taken_over() {
     let cluster = three(Cluster::new());
-    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    let (_worker, supervisor) = started(&cluster, &["--takes-runs"]);
     supervisor.signal(Signal::STOP);
     wait_takeover(&cluster);
     cluster.release("go");
@@ -123,7 +123,7 @@ fn supervisor_that_stood_still_sees_that_it_was_taken_over() {
 #[test]
 fn supervisor_that_stood_still_is_gone_before_the_run_ends() {
     let cluster = three(Cluster::new());
-    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    let (_worker, supervisor) = started(&cluster, &["--takes-runs"]);
     supervisor.signal(Signal::STOP);
     wait_takeover(&cluster);
     supervisor.signal(Signal::CONT);
@@ -134,7 +134,7 @@ fn supervisor_that_stood_still_is_gone_before_the_run_ends() {
 #[test]
 fn run_that_was_stopped_is_not_taken_over_though_its_lease_was_left() {
     let cluster = three(Cluster::new());
-    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    let (_worker, supervisor) = started(&cluster, &["--takes-runs"]);
     let stop = cluster.machine("c").start(&["stop", RUN, "--wait"]);
     wait_until("the stop arrives", || supervisor.stderr().contains("stop"));
     cluster.release("go");
@@ -188,7 +188,7 @@ fn run_that_goes_on_with_other_settings_is_taken_over_with_them() {
 #[test]
 fn stop_of_an_abandoned_run_keeps_it_from_being_taken_over() {
     let cluster = three(Cluster::new());
-    let (_worker, supervisor) = begun(&cluster, &[]);
+    let (_worker, supervisor) = started(&cluster, &[]);
     supervisor.kill9();
     wait_until("the lease runs out", || {
         cluster.engine.runs().is_ok_and(|runs| runs.iter().all(|run| run.is_abandoned))
@@ -205,7 +205,7 @@ fn stop_of_an_abandoned_run_keeps_it_from_being_taken_over() {
 #[test]
 fn run_that_cannot_be_taken_over_delays_no_other() {
     let cluster = three(Cluster::new());
-    let (_worker, supervisor) = begun(&cluster, &["--takes-runs"]);
+    let (_worker, supervisor) = started(&cluster, &["--takes-runs"]);
     for name in ["a1", "a2", "a3", "a4"] {
         let run = RunId::parse(name).expect("an id");
         let lines = vec![LogLine { seq: 1, text: "{}".to_owned() }];

@@ -8,7 +8,7 @@ use raymond::engine::shared_log::RunLease;
 use raymond::engine::shared_log::{FactAppend, LogLine};
 use raymond::engine::{Engine, EngineError};
 
-use crate::support::{WAIT_TIMEOUT, begun_run, new_run_id, take_over};
+use crate::support::{WAIT_TIMEOUT, new_run_id, started_run, take_over};
 
 /// The most changes that are asked for at a time.
 const PAGE: usize = 1_000;
@@ -111,7 +111,7 @@ pub(crate) fn a_reader_is_woken_by_a_change(one: &dyn Engine, other: &dyn Engine
 }
 
 pub(crate) fn a_lost_lease_changes_no_fact(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     let made = one.append_fact_change(Some(&lease), 0, "a");
     assert_eq!(made, Ok(FactAppend::Appended));
     let crossed = one.append_fact_change(Some(&lease), 0, "b");

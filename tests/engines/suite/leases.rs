@@ -5,7 +5,7 @@ use std::time::Duration;
 use raymond::engine::shared_log::{NewSharedRun, RunLease};
 use raymond::engine::{Engine, EngineError};
 
-use crate::support::{LONG, begun_run, lines, new_run, new_run_id, take_over, texts, wait_until};
+use crate::support::{LONG, lines, new_run, new_run_id, started_run, take_over, texts, wait_until};
 
 pub(crate) fn a_run_is_created_once(one: &dyn Engine, other: &dyn Engine) {
     let new = new_run(&["a", "b"]);
@@ -33,7 +33,7 @@ pub(crate) fn another_run_does_not_get_the_id(one: &dyn Engine, other: &dyn Engi
 }
 
 pub(crate) fn a_living_lease_keeps_others_out(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     let error = other.claim_run(&lease.run, "there", LONG).expect_err("it is held");
     let EngineError::Supervised { holder, run, .. } = error else { panic!("{error}") };
     assert_eq!((holder.as_str(), run), ("here", lease.run.clone()));
@@ -41,7 +41,7 @@ pub(crate) fn a_living_lease_keeps_others_out(one: &dyn Engine, other: &dyn Engi
 }
 
 pub(crate) fn a_lease_runs_out_by_itself(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     one.renew_lease(&lease, Duration::from_millis(200)).expect("a short lease");
     let mut claimed = None;
     wait_until("the lease runs out", || {
@@ -60,7 +60,7 @@ pub(crate) fn a_renewed_lease_does_not_run_out(one: &dyn Engine, other: &dyn Eng
 }
 
 pub(crate) fn a_lease_that_is_given_back_is_free(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     one.release_run(&lease, false).expect("it is given back");
     one.release_run(&lease, false).expect("it may be said again");
     one.renew_lease(&lease, LONG).expect("nobody has taken it over");
@@ -74,7 +74,7 @@ pub(crate) fn a_lease_that_is_given_back_is_free(one: &dyn Engine, other: &dyn E
 }
 
 pub(crate) fn the_same_holder_fences_its_earlier_lease(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     let next = other.claim_run(&lease.run, "here", LONG).expect("a claim of the same holder");
     assert_eq!(next.epoch, 2);
     let error = one.append(&lease, &lines(2, &["late"])).expect_err("it was taken over");
@@ -82,7 +82,7 @@ pub(crate) fn the_same_holder_fences_its_earlier_lease(one: &dyn Engine, other: 
 }
 
 pub(crate) fn an_older_lease_can_change_nothing(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     let next = take_over(other, &lease);
     let taken_over = Err(EngineError::TakenOver { run: lease.run.clone() });
     assert_eq!(one.append(&lease, &lines(2, &["late"])), taken_over);
@@ -100,7 +100,7 @@ pub(crate) fn an_older_lease_can_change_nothing(one: &dyn Engine, other: &dyn En
 }
 
 pub(crate) fn an_ended_run_is_listed_as_ended(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     one.append(&lease, &lines(2, &["b", "c"])).expect("lines");
     let find = |engine: &dyn Engine| {
         let listed = engine.runs().expect("runs").into_iter();
@@ -116,7 +116,7 @@ pub(crate) fn an_ended_run_is_listed_as_ended(one: &dyn Engine, other: &dyn Engi
 }
 
 pub(crate) fn runs_are_listed_in_order(one: &dyn Engine, other: &dyn Engine) {
-    let mut made: Vec<_> = (0..12).map(|_| begun_run(one).run).collect();
+    let mut made: Vec<_> = (0..12).map(|_| started_run(one).run).collect();
     made.sort();
     let runs = other.runs().expect("runs");
     let listed: Vec<_> =
@@ -139,7 +139,7 @@ pub(crate) fn runs_that_are_not_there_are_named(one: &dyn Engine, _: &dyn Engine
 }
 
 pub(crate) fn terms_are_replaced(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     assert_eq!(other.terms(&lease.run), Ok(r#"{"budget": 5}"#.to_owned()));
     one.set_terms(&lease, r#"{"budget": 9}"#).expect("new terms");
     assert_eq!(other.terms(&lease.run), Ok(r#"{"budget": 9}"#.to_owned()));

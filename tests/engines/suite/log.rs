@@ -3,10 +3,10 @@
 use raymond::engine::shared_log::LogLine;
 use raymond::engine::{Engine, EngineError};
 
-use crate::support::{begun_run, lines, new_run_id, texts};
+use crate::support::{lines, new_run_id, started_run, texts};
 
 pub(crate) fn lines_are_read_as_they_were_appended(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     one.append(&lease, &[]).expect("nothing");
     one.append(&lease, &lines(2, &["b", "c"])).expect("lines");
     one.append(&lease, &lines(4, &["d"])).expect("a line");
@@ -16,7 +16,7 @@ pub(crate) fn lines_are_read_as_they_were_appended(one: &dyn Engine, other: &dyn
 }
 
 pub(crate) fn an_append_is_made_again_without_harm(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     let new = lines(2, &["b", "c"]);
     for _ in 0..3 {
         one.append(&lease, &new).expect("the answer was lost");
@@ -28,14 +28,14 @@ pub(crate) fn an_append_is_made_again_without_harm(one: &dyn Engine, other: &dyn
 }
 
 pub(crate) fn an_append_that_had_begun_is_completed(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     one.append(&lease, &lines(2, &["b"])).expect("a line");
     one.append(&lease, &lines(2, &["b", "c", "d"])).expect("the same line, and more");
     assert_eq!(texts(other, &lease.run), ["first", "b", "c", "d"]);
 }
 
 pub(crate) fn other_lines_do_not_replace_any(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     one.append(&lease, &lines(2, &["b", "c"])).expect("lines");
     for wrong in [lines(2, &["x"]), lines(2, &["x", "c"]), lines(3, &["x", "d"])] {
         let error = one.append(&lease, &wrong).expect_err("there is another one");
@@ -46,7 +46,7 @@ pub(crate) fn other_lines_do_not_replace_any(one: &dyn Engine, other: &dyn Engin
 }
 
 pub(crate) fn gaps_are_refused(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     let jumping =
         vec![LogLine { seq: 2, text: "b".to_owned() }, LogLine { seq: 4, text: "d".to_owned() }];
     for wrong in [lines(3, &["c"]), lines(0, &["x"]), jumping] {
@@ -57,7 +57,7 @@ pub(crate) fn gaps_are_refused(one: &dyn Engine, other: &dyn Engine) {
 }
 
 pub(crate) fn a_long_log_is_read_in_pages(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     let all: Vec<String> = (2..=10_000).map(|seq| format!(r#"{{"seq": {seq}}}"#)).collect();
     let all: Vec<&str> = all.iter().map(String::as_str).collect();
     for (batch, first) in all.chunks(1_000).zip((2..).step_by(1_000)) {
@@ -79,7 +79,7 @@ pub(crate) fn a_long_log_is_read_in_pages(one: &dyn Engine, other: &dyn Engine) 
 }
 
 pub(crate) fn texts_are_kept_byte_by_byte(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     let long = "x".repeat(2_000_000);
     let odd =
         ["", r"\ \\ \u0000 \N '' $1 {NULL}", "NULL", "\t ü 漢字 🦀 \u{7f}\u{1}", "a\"b,c", &long];

@@ -7,12 +7,12 @@ use raymond::engine::shared_log::{HostClaim, HostReply, HostRequest, Withdrawal}
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{
-    OneRequest as _, begun_run, key, later, names, receive, reply, report, request, served_host,
+    OneRequest as _, key, later, names, receive, reply, report, request, served_host, started_run,
     take_over,
 };
 
 pub(crate) fn requests_come_once_and_in_order(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     assert_eq!(receive(other, &claim, &[]), Vec::<String>::new());
     one.send(&lease, &[]).expect("nothing");
     let sent = ["c", "a", "b"].map(|name| request(&lease, &claim, name));
@@ -29,7 +29,7 @@ pub(crate) fn requests_come_once_and_in_order(one: &dyn Engine, other: &dyn Engi
 }
 
 pub(crate) fn a_new_worker_gets_all_again(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
     let all: Vec<String> = ["a", "b", "c"].iter().map(|name| key(&lease, name)).collect();
     assert_eq!(receive(other, &claim, &all), [""; 0]);
@@ -45,7 +45,7 @@ pub(crate) fn a_new_worker_gets_all_again(one: &dyn Engine, other: &dyn Engine) 
 }
 
 pub(crate) fn requests_come_in_parts(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     let sent: Vec<String> = (10..30).map(|number| format!("turn-{number}")).collect();
     let requests: Vec<_> = sent.iter().map(|name| request(&lease, &claim, name)).collect();
     one.send(&lease, &requests).expect("they are sent");
@@ -53,7 +53,7 @@ pub(crate) fn requests_come_in_parts(one: &dyn Engine, other: &dyn Engine) {
 }
 
 pub(crate) fn begun_requests_come_again_in_parts(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     let sent: Vec<String> = (10..30).map(|number| format!("turn-{number}")).collect();
     let requests: Vec<_> = sent.iter().map(|name| request(&lease, &claim, name)).collect();
     one.send(&lease, &requests).expect("they are sent");
@@ -80,7 +80,7 @@ fn received_in_parts(engine: &dyn Engine, claim: &HostClaim) -> Vec<String> {
 }
 
 pub(crate) fn a_request_is_sent_once(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     let first = request(&lease, &claim, "a");
     let changed = HostRequest { body: "{}".to_owned(), ..first.clone() };
     for sent in [&first, &first, &changed] {
@@ -94,7 +94,7 @@ pub(crate) fn a_request_is_sent_once(one: &dyn Engine, other: &dyn Engine) {
 }
 
 pub(crate) fn requests_for_an_earlier_epoch_are_not_seen(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     one.send(&lease, &[request(&lease, &claim, "a")]).expect("it is sent");
     let next =
         other.register_host(&claim.host, "another", &report(0), Duration::ZERO).expect("a claim");
@@ -108,7 +108,7 @@ pub(crate) fn requests_for_an_earlier_epoch_are_not_seen(one: &dyn Engine, other
 }
 
 pub(crate) fn a_withdrawn_request_is_gone(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     let sent = ["a", "b"].map(|name| request(&lease, &claim, name));
     one.send(&lease, &sent).expect("they are sent");
     assert_eq!(one.withdraw(&lease, &sent[0].key), Ok(Withdrawal::NotBegun));
@@ -121,7 +121,7 @@ pub(crate) fn a_withdrawn_request_is_gone(one: &dyn Engine, other: &dyn Engine) 
 }
 
 pub(crate) fn withdrawals_tell_what_was(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
     assert_eq!(other.may_begin(&claim, &key(&lease, "b")), Ok(true));
     assert_eq!(other.may_begin(&claim, &key(&lease, "b")), Ok(true), "it may be noted again");
@@ -144,7 +144,7 @@ pub(crate) fn a_later_supervisor_sends_what_was_withdrawn_again(
     one: &dyn Engine,
     other: &dyn Engine,
 ) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     let sent = ["a", "b", "c"].map(|name| request(&lease, &claim, name));
     one.send(&lease, &sent[..2]).expect("they are sent");
     assert_eq!(receive(other, &claim, &[]), ["a", "b"]);
@@ -164,8 +164,8 @@ pub(crate) fn a_later_supervisor_sends_what_was_withdrawn_again(
 }
 
 pub(crate) fn what_was_sent_is_known_to_a_later_supervisor(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
-    let neighbour = begun_run(one);
+    let (lease, claim) = (started_run(one), served_host(other));
+    let neighbour = started_run(one);
     let known = |engine: &dyn Engine, lease| {
         let mut keys = engine.sent(lease).expect("keys");
         keys.sort();
@@ -188,7 +188,7 @@ pub(crate) fn what_was_sent_is_known_to_a_later_supervisor(one: &dyn Engine, oth
 }
 
 pub(crate) fn what_was_withdrawn_before_it_came_is_not_begun(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     let late = request(&lease, &claim, "a");
     assert_eq!(one.withdraw(&lease, &late.key), Ok(Withdrawal::NotBegun));
     one.send(&lease, std::slice::from_ref(&late)).expect("it was under way");
@@ -197,7 +197,7 @@ pub(crate) fn what_was_withdrawn_before_it_came_is_not_begun(one: &dyn Engine, o
 }
 
 pub(crate) fn a_fenced_host_can_do_nothing(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     one.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
     one.set_standing(&claim.host, HostStanding::Lost).expect("it is lost");
     for old in [claim.clone(), later(&claim)] {
@@ -215,7 +215,7 @@ pub(crate) fn a_fenced_host_can_do_nothing(one: &dyn Engine, other: &dyn Engine)
 }
 
 pub(crate) fn several_are_begun_and_answered_at_once(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, second, claim) = (begun_run(one), begun_run(one), served_host(other));
+    let (lease, second, claim) = (started_run(one), started_run(one), served_host(other));
     one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
     one.send(&second, &[request(&second, &claim, "d")]).expect("sent");
     assert_eq!(one.withdraw(&lease, &key(&lease, "b")), Ok(Withdrawal::NotBegun));

@@ -3,14 +3,14 @@
 use raymond::engine::shared_log::{HostReply, HostRequest};
 use raymond::engine::{Engine, EngineError};
 
-use crate::support::{OneRequest, begun_run, key, new_run_id, receive, request, served_host};
+use crate::support::{OneRequest, key, new_run_id, receive, request, served_host, started_run};
 
 fn question(asked: &HostRequest, name: &str) -> HostRequest {
     HostRequest { key: format!("?{}/{name}", asked.run), ..asked.clone() }
 }
 
 pub(crate) fn a_question_reaches_its_host_and_no_supervisor(here: &dyn Engine, there: &dyn Engine) {
-    let (lease, claim) = (begun_run(here), served_host(there));
+    let (lease, claim) = (started_run(here), served_host(there));
     let asked = question(&request(&lease, &claim, "x"), "one");
     here.ask(&asked).expect("asked");
     here.ask(&asked).expect("asked again");
@@ -32,7 +32,7 @@ pub(crate) fn a_question_reaches_its_host_and_no_supervisor(here: &dyn Engine, t
 }
 
 pub(crate) fn a_question_needs_no_lease_and_a_run(here: &dyn Engine, there: &dyn Engine) {
-    let (lease, claim) = (begun_run(here), served_host(there));
+    let (lease, claim) = (started_run(here), served_host(there));
     here.release_run(&lease, true).expect("released");
     let asked = question(&request(&lease, &claim, "x"), "one");
     there.ask(&asked).expect("asked");
@@ -42,7 +42,7 @@ pub(crate) fn a_question_needs_no_lease_and_a_run(here: &dyn Engine, there: &dyn
 }
 
 pub(crate) fn requests_of_a_run_are_no_questions(here: &dyn Engine, there: &dyn Engine) {
-    let (lease, claim) = (begun_run(here), served_host(there));
+    let (lease, claim) = (started_run(here), served_host(there));
     here.send(&lease, &[request(&lease, &claim, "x")]).expect("sent");
     here.end_question(&key(&lease, "x")).expect("nothing to end");
     assert_eq!(receive(there, &claim, &[]), ["x"]);

@@ -9,8 +9,8 @@ use raymond::engine::shared_log::{RunLease, Withdrawal};
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{
-    LONG, OneRequest as _, begun_run, key, lines, names, new_run, receive, reply, request,
-    served_host, take_over, texts, wait_until,
+    LONG, OneRequest as _, key, lines, names, new_run, receive, reply, request, served_host,
+    started_run, take_over, texts, wait_until,
 };
 
 /// Appends lines until somebody says that it is enough or the lease is refused; returns those that were acknowledged.
@@ -57,7 +57,7 @@ fn assert_holds(engine: &dyn Engine, lease: &RunLease, acknowledged: &[(u64, Str
 }
 
 pub(crate) fn appends_at_the_same_moment_make_one_history(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     let enough = AtomicBool::new(false);
     let acknowledged = Mutex::new(Vec::new());
     thread::scope(|scope| {
@@ -75,7 +75,7 @@ pub(crate) fn appends_at_the_same_moment_make_one_history(one: &dyn Engine, othe
 }
 
 pub(crate) fn an_old_lease_never_writes_after_a_new_one(one: &dyn Engine, other: &dyn Engine) {
-    let old = begun_run(one);
+    let old = started_run(one);
     let enough = AtomicBool::new(false);
     let new = Mutex::new(None);
     let acknowledged = Mutex::new(Vec::new());
@@ -113,7 +113,7 @@ pub(crate) fn an_old_lease_never_writes_after_a_new_one(one: &dyn Engine, other:
 }
 
 pub(crate) fn one_of_many_claims_wins(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     one.release_run(&lease, false).expect("it is given back");
     let start = Barrier::new(8);
     let won = AtomicUsize::new(0);
@@ -160,7 +160,7 @@ pub(crate) fn one_of_many_creators_wins(one: &dyn Engine, other: &dyn Engine) {
 }
 
 pub(crate) fn a_withdrawn_request_is_never_begun(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     for round in 0..60 {
         let name = format!("turn-{round}");
         let key = key(&lease, &name);
@@ -183,7 +183,7 @@ pub(crate) fn a_withdrawn_request_is_never_begun(one: &dyn Engine, other: &dyn E
 }
 
 pub(crate) fn a_reply_and_a_withdrawal_agree(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     for round in 0..60 {
         let name = format!("turn-{round}");
         let key = key(&lease, &name);
@@ -211,7 +211,7 @@ pub(crate) fn a_reply_and_a_withdrawal_agree(one: &dyn Engine, other: &dyn Engin
 }
 
 pub(crate) fn each_request_is_sent_once(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     let all: Vec<String> = (0..40).map(|number| format!("turn-{number}")).collect();
     thread::scope(|scope| {
         for number in 0..6 {

@@ -4,7 +4,7 @@ use raymond::engine::shared_log::{HostReply, Withdrawal};
 use raymond::engine::{Engine, EngineError};
 
 use crate::support::{
-    OneRequest as _, begun_run, key, names, receive, reply, request, served_host, take_over,
+    OneRequest as _, key, names, receive, reply, request, served_host, started_run, take_over,
 };
 
 fn replied(
@@ -19,7 +19,7 @@ fn replied(
 }
 
 pub(crate) fn replies_come_once(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
     for name in ["a", "b", "c"] {
         other.reply_to(&claim, &reply(&lease, name)).expect("it is answered");
@@ -36,7 +36,7 @@ pub(crate) fn replies_come_once(one: &dyn Engine, other: &dyn Engine) {
 }
 
 pub(crate) fn another_lease_gets_all_replies_again(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     one.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
     for name in ["a", "b"] {
         other.reply_to(&claim, &reply(&lease, name)).expect("it is answered");
@@ -49,7 +49,7 @@ pub(crate) fn another_lease_gets_all_replies_again(one: &dyn Engine, other: &dyn
 }
 
 pub(crate) fn the_first_reply_stays(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     one.send(&lease, &[request(&lease, &claim, "a")]).expect("sent");
     let first = reply(&lease, "a");
     let second = HostReply { body: "{}".to_owned(), ..first.clone() };
@@ -60,7 +60,7 @@ pub(crate) fn the_first_reply_stays(one: &dyn Engine, other: &dyn Engine) {
 }
 
 pub(crate) fn replies_nobody_waits_for_are_dropped(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     one.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
     other.reply_to(&claim, &reply(&lease, "never sent")).expect("it is dropped");
     assert_eq!(other.may_begin(&claim, &key(&lease, "a")), Ok(true));
@@ -75,7 +75,7 @@ pub(crate) fn replies_nobody_waits_for_are_dropped(one: &dyn Engine, other: &dyn
 }
 
 pub(crate) fn forgotten_requests_do_not_come_back(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     let sent = ["a", "b", "c"].map(|name| request(&lease, &claim, name));
     one.send(&lease, &sent).expect("sent");
     other.reply_to(&claim, &reply(&lease, "a")).expect("it is answered");
@@ -92,8 +92,8 @@ pub(crate) fn forgotten_requests_do_not_come_back(one: &dyn Engine, other: &dyn 
 }
 
 pub(crate) fn all_requests_of_a_run_are_forgotten(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
-    let neighbour = begun_run(one);
+    let (lease, claim) = (started_run(one), served_host(other));
+    let neighbour = started_run(one);
     one.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
     one.send(&neighbour, &[request(&neighbour, &claim, "c")]).expect("sent");
     other.reply_to(&claim, &reply(&lease, "a")).expect("it is answered");
@@ -107,7 +107,7 @@ pub(crate) fn all_requests_of_a_run_are_forgotten(one: &dyn Engine, other: &dyn 
 }
 
 pub(crate) fn a_lost_lease_can_do_nothing(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     one.send(&lease, &["a", "b"].map(|name| request(&lease, &claim, name))).expect("sent");
     other.reply_to(&claim, &reply(&lease, "a")).expect("it is answered");
     let next = take_over(other, &lease);

@@ -6,14 +6,14 @@ use raymond::engine::connect::SharedCommand;
 use raymond::engine::{Engine, EngineError};
 use sha2::{Digest as _, Sha256};
 
-use crate::support::{begun_run, new_run_id};
+use crate::support::{new_run_id, started_run};
 
 fn command(name: &str, content: &[u8]) -> SharedCommand {
     SharedCommand { name: name.to_owned(), content: content.to_vec() }
 }
 
 pub(crate) fn commands_wait_in_order(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     assert_eq!(one.commands(&lease.run), Ok(Vec::new()));
     let all = [command("B", b"1"), command("a-1", &[0, 255, 10]), command("a-2", b"")];
     for one in all.iter().rev() {
@@ -23,7 +23,7 @@ pub(crate) fn commands_wait_in_order(one: &dyn Engine, other: &dyn Engine) {
 }
 
 pub(crate) fn a_command_is_left_once(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     other.leave_command(&lease.run, &command("a", b"1")).expect("it is left");
     other.leave_command(&lease.run, &command("a", b"1")).expect("the answer was lost");
     other.leave_command(&lease.run, &command("a", b"2")).expect("the name is taken");
@@ -31,7 +31,7 @@ pub(crate) fn a_command_is_left_once(one: &dyn Engine, other: &dyn Engine) {
 }
 
 pub(crate) fn a_removed_command_does_not_come_back(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     other.leave_command(&lease.run, &command("a", b"1")).expect("it is left");
     one.remove_command(&lease, "a").expect("it is removed");
     one.remove_command(&lease, "a").expect("the answer was lost");

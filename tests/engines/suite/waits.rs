@@ -8,7 +8,7 @@ use raymond::engine::connect::SharedCommand;
 use raymond::engine::shared_log::MailReceiver;
 
 use crate::support::{
-    OneRequest as _, WAIT_TIMEOUT, begun_run, receive, reply, request, served_host,
+    OneRequest as _, WAIT_TIMEOUT, receive, reply, request, served_host, started_run,
 };
 
 /// Waits with one connection, again and again as its user does, until it finds something; has the other one bring it about.
@@ -29,7 +29,7 @@ fn wakes(wait: impl Fn(Duration) + Sync, finds: impl Fn() -> bool + Sync, bring:
 }
 
 pub(crate) fn a_host_is_woken_by_a_request(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     wakes(
         |longest| {
             other.wait_for_mail(MailReceiver::Host(&claim.host), longest).expect("a wait");
@@ -40,7 +40,7 @@ pub(crate) fn a_host_is_woken_by_a_request(one: &dyn Engine, other: &dyn Engine)
 }
 
 pub(crate) fn a_run_is_woken_by_a_reply(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     one.send(&lease, &[request(&lease, &claim, "a")]).expect("it is sent");
     wakes(
         |longest| {
@@ -52,7 +52,7 @@ pub(crate) fn a_run_is_woken_by_a_reply(one: &dyn Engine, other: &dyn Engine) {
 }
 
 pub(crate) fn a_run_is_woken_by_a_command(one: &dyn Engine, other: &dyn Engine) {
-    let lease = begun_run(one);
+    let lease = started_run(one);
     let command = SharedCommand { name: "a".to_owned(), content: b"1".to_vec() };
     wakes(
         |longest| {
@@ -64,7 +64,7 @@ pub(crate) fn a_run_is_woken_by_a_command(one: &dyn Engine, other: &dyn Engine) 
 }
 
 pub(crate) fn waits_end_in_time(one: &dyn Engine, other: &dyn Engine) {
-    let (lease, claim) = (begun_run(one), served_host(other));
+    let (lease, claim) = (started_run(one), served_host(other));
     for longest in [Duration::ZERO, Duration::from_millis(300)] {
         let start = Instant::now();
         one.wait_for_mail(MailReceiver::Run(&lease.run), longest).expect("a wait");

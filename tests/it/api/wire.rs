@@ -110,10 +110,10 @@ fn message(answer: &ApiAnswer, model: &str) -> Value {
 /// Returns the message as a stream: it begins empty, is filled block by block, and ends with its reason and
 /// usage.
 fn events(message: &Value) -> String {
-    let mut begun = message.clone();
-    begun["content"] = json!([]);
-    begun["stop_reason"] = Value::Null;
-    let mut stream = event(&json!({"type": "message_start", "message": begun}));
+    let mut opening = message.clone();
+    opening["content"] = json!([]);
+    opening["stop_reason"] = Value::Null;
+    let mut stream = event(&json!({"type": "message_start", "message": opening}));
     let blocks = message["content"].as_array().into_iter().flatten();
     for (index, block) in blocks.enumerate() {
         let (empty, delta) = opened(block);

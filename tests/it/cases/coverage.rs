@@ -47,7 +47,7 @@ fn coverage(test: &Test) -> RaymondOutcome {
 }
 
 #[test]
-fn ways_of_a_graph_that_no_case_takes_are_listed() {
+fn untaken_transitions_of_a_graph_are_listed() {
     let case = |name: &str, files: &str| {
         format!("  - name: {name}\n    {files}\n    expect: {{ agents: 1 }}\n")
     };
@@ -57,13 +57,13 @@ fn ways_of_a_graph_that_no_case_takes_are_listed() {
         .file("tests/ways.yaml", format!("cases:\n{given}").as_bytes());
     let outcome = coverage(&test);
     outcome.ok().stdout_has("2 of 3 states, 2 of 6 transitions");
-    for way in [
+    for route in [
         "check → fix (false)",
         "fix → fine (success)",
         "fix → bad (failure)",
         "fine → bad (failure)",
     ] {
-        outcome.stdout_has(&format!("never taken: workflow.yaml#{way}"));
+        outcome.stdout_has(&format!("never taken: workflow.yaml#{route}"));
     }
     let both = format!("cases:\n{given}{}", case("missing", "files: {}"));
     let outcome = coverage(&test.file("tests/ways.yaml", both.as_bytes()));
@@ -71,7 +71,7 @@ fn ways_of_a_graph_that_no_case_takes_are_listed() {
 }
 
 #[test]
-fn ways_of_a_program_are_found_by_the_moves_of_its_records() {
+fn transitions_of_a_program_are_found_in_its_records() {
     let case = |name: &str, facts: &str, end: &str| {
         format!("  - name: {name}\n    facts: {{ {facts} }}\n    expect: {{ result: {end} }}\n")
     };
@@ -81,10 +81,10 @@ fn ways_of_a_program_are_found_by_the_moves_of_its_records() {
         .file("tests/ways.yaml", cases.as_bytes());
     let outcome = coverage(&test);
     outcome.ok().stdout_has("3 of 6 states, 2 of 7 transitions");
-    for way in
+    for route in
         ["first → third", "first → fourth", "fourth → fifth", "fifth → first", "fifth → sixth"]
     {
-        outcome.stdout_has(&format!("never taken: workflow.lisp#{way}"));
+        outcome.stdout_has(&format!("never taken: workflow.lisp#{route}"));
     }
     let cases = format!("{cases}{}", case("none", "", "sixth"));
     let test = test.file("tests/ways.yaml", cases.as_bytes());

@@ -26,9 +26,9 @@ fn reply_streamed_longer_than_idle_timeout_is_not_retried() {
     let idle = format!("{}ms", IDLE.as_millis());
     let running = machine.start(&["--idle-timeout", &idle]);
     machine.api.wait_for("ALPHA", 1);
-    let begun = Instant::now();
+    let start = Instant::now();
     let mut number = 0;
-    while begun.elapsed() < IDLE + Duration::from_secs(1) {
+    while start.elapsed() < IDLE + Duration::from_secs(1) {
         machine.api.next_word("ALPHA");
         let word = format!("word{number} ");
         machine.until("the word is in the stream", || stream().contains(&word));

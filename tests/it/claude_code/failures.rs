@@ -269,11 +269,11 @@ fn absent_network_is_waited_for_until_the_api_is_back() {
 fn forward(listener: &std::net::TcpListener, behind: &str) {
     for connection in listener.incoming().flatten() {
         let Ok(server) = std::net::TcpStream::connect(behind) else { continue };
-        let ways = [
+        let pairs = [
             (connection.try_clone(), server.try_clone()),
             (server.try_clone(), connection.try_clone()),
         ];
-        for (from, to) in ways {
+        for (from, to) in pairs {
             let (Ok(mut from), Ok(mut to)) = (from, to) else { continue };
             std::thread::spawn(move || {
                 let _ = std::io::copy(&mut from, &mut to);

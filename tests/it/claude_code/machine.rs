@@ -250,11 +250,11 @@ impl TestMachine {
 
     /// Waits until the condition holds.
     pub(super) fn until(&self, what: &str, condition: impl Fn() -> bool) {
-        let begun = Instant::now();
+        let start = Instant::now();
         while !condition() {
             let journal = self.run_file("journal.jsonl");
             assert!(
-                begun.elapsed() < WAIT_TIMEOUT,
+                start.elapsed() < WAIT_TIMEOUT,
                 "never: {what}\n{journal}\n{:#?}",
                 self.processes()
             );

@@ -27,7 +27,7 @@ fn says(json: &str) -> String {
     format!("echo '{json}'")
 }
 
-const ONE_WAY: &str = "---\nallowed_transitions: [{ tag: goto, target: NEXT.md }]\n---\n";
+const ONLY_NEXT: &str = "---\nallowed_transitions: [{ tag: goto, target: NEXT.md }]\n---\n";
 
 #[test]
 fn prompt_that_a_hook_blocks_or_stops_fails_the_agent_and_names_the_hook() {
@@ -56,7 +56,7 @@ fn hook_that_ends_a_turn_fails_the_agent() {
     for event in ["PreToolUse", "PostToolUse"] {
         let machine = TestMachine::new();
         hook(&machine, event, &says(r#"{"continue":false,"stopReason":"HALT"}"#));
-        machine.prompt("START.md", &format!("{ONE_WAY}ALPHA: work."));
+        machine.prompt("START.md", &format!("{ONLY_NEXT}ALPHA: work."));
         machine.prompt("NEXT.md", "BRAVO: end.");
         let path = machine.path("work/x.txt");
         let write = json!({ "file_path": path, "content": "x" });
@@ -76,7 +76,7 @@ fn hook_that_ends_a_turn_fails_the_agent() {
 fn answer_counts_if_a_stop_hook_blocks_it_until_the_program_gives_up() {
     let machine = TestMachine::new();
     hook(&machine, "Stop", "echo x >> stops; echo NOT-GREEN >&2; exit 2");
-    machine.prompt("START.md", &format!("{ONE_WAY}ALPHA: work."));
+    machine.prompt("START.md", &format!("{ONLY_NEXT}ALPHA: work."));
     machine.prompt("NEXT.md", "BRAVO: end.");
     machine.api.script([
         on("BRAVO").reply("<result>POSITIVE</result>"),
@@ -97,7 +97,7 @@ fn answer_counts_if_a_stop_hook_blocks_it_until_the_program_gives_up() {
 #[test]
 fn empty_answer_is_reminded() {
     let machine = TestMachine::new();
-    machine.prompt("START.md", &format!("{ONE_WAY}ALPHA: work."));
+    machine.prompt("START.md", &format!("{ONLY_NEXT}ALPHA: work."));
     machine.prompt("NEXT.md", "BRAVO: end.");
     machine.api.script([
         on("the reply is empty").reply("done"),

@@ -148,6 +148,6 @@ fn stream_init_line_names_version() {
 
     let ended = machine.claude(&[], "ALPHA").exits(0);
 
-    let begun = ended.stream().into_iter().find(|event| event["subtype"] == "init");
-    assert_eq!(begun.expect("an init line")["claude_code_version"], version());
+    let init = ended.stream().into_iter().find(|event| event["subtype"] == "init");
+    assert_eq!(init.expect("an init line")["claude_code_version"], version());
 }

@@ -59,13 +59,13 @@ impl RunningProgram {
 
     /// Waits for the end of the program.
     pub(super) fn wait(mut self) -> ProgramOutcome {
-        let begun = Instant::now();
+        let start = Instant::now();
         let code = loop {
             if let Some(status) = self.child.try_wait().expect("a child of ours can be waited for")
             {
                 break status.code();
             }
-            if begun.elapsed() > WAIT_TIMEOUT {
+            if start.elapsed() > WAIT_TIMEOUT {
                 let said = self.stderr();
                 self.kill();
                 panic!("it does not end: {said}");

@@ -58,19 +58,19 @@ fn comparable_outcome(test: &Test) -> Value {
         ends.iter().map(|agent| json!([agent["id"], agent["result"], agent["error"]])).collect();
     let mut joins = joins(test);
     joins.sort();
-    let mut begun: Vec<String> = test
+    let mut started: Vec<String> = test
         .events("join_begun")
         .iter()
-        .map(|begun| format!("{} {}", begun["agent"], begun["step"]))
+        .map(|started| format!("{} {}", started["agent"], started["step"]))
         .collect();
-    begun.sort();
+    started.sort();
     let stopped: Vec<Value> = test
         .events("joined")
         .iter()
         .filter_map(|joined| joined["stopped"][0].get("agent").cloned())
         .collect();
     json!({
-        "steps": steps, "asked": asked, "ends": ends, "joins": joins, "begun": begun, "births": births(test),
+        "steps": steps, "asked": asked, "ends": ends, "joins": joins, "begun": started, "births": births(test),
         "stopped": stopped,
     })
 }

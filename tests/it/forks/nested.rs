@@ -116,10 +116,11 @@ fn workers_left_by_subroutine_are_joined_by_caller() {
 fn workers_left_by_subroutine_are_not_joined_by_next_subroutine() {
     let inner =
         |next: &str, item: &str| format!(r#"<fork next="{next}" item="{item}">INNER.md</fork>"#);
-    for way in [r#"<call return="NEXT.md">SUB.md</call>"#, "<goto>NEXT.md</goto>"] {
+    for route in [r#"<call return="NEXT.md">SUB.md</call>"#, "<goto>NEXT.md</goto>"] {
         let leaves =
-            if way.contains("call") { "<result>left</result>" } else { "<reset>NEXT.md</reset>" };
-        let first = way.replace("<goto>NEXT.md</goto>", r#"<call return="BACK.md">SUB.md</call>"#);
+            if route.contains("call") { "<result>left</result>" } else { "<reset>NEXT.md</reset>" };
+        let first =
+            route.replace("<goto>NEXT.md</goto>", r#"<call return="BACK.md">SUB.md</call>"#);
         let test = calling()
             .prompt("NEXT.md", "next")
             .prompt("OTHER.md", "other")

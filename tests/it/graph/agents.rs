@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{graph, node, run, test, text, way};
+use super::{graph, node, route, run, test, text};
 use crate::support::wait_until;
 
 #[test]
@@ -21,7 +21,7 @@ fn interrupted_shell_command_is_run_again_on_resume() {
     place.resume(&[]).ok();
     let log = text(&place, "log");
     assert!(log.ends_with("ended\n") && log.matches("begun").count() == 2, "{log}");
-    assert_eq!(way(&place, "main"), ["start success"]);
+    assert_eq!(route(&place, "main"), ["start success"]);
 }
 
 #[test]

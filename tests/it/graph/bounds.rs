@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use super::{graph, node, run, test, trace, way};
+use super::{graph, node, route, run, test, trace};
 
 #[track_caller]
 fn refused(yaml: &str, parts: &[&str]) {
@@ -68,7 +68,7 @@ fn endless_loop_ends_at_step_limit() {
         .code(1)
         .stdout_has("WF501 step limit: 10000 nodes were executed")
         .stdout_has("max_steps");
-    assert_eq!(way(&place, "main").len(), 10_000);
+    assert_eq!(route(&place, "main").len(), 10_000);
 }
 
 #[test]

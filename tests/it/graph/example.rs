@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::site::site;
-use super::{payload, run, test, text, trace, way};
+use super::{payload, route, run, test, text, trace};
 use crate::support::Test;
 
 fn add_source() -> Test {
@@ -44,7 +44,7 @@ fn missing_config_is_reported() {
 fn missing_url_asks_for_source_type_and_waits() {
     let place = corpus();
     run(&place, &[]).code(2);
-    assert_eq!(way(&place, "main"), ["locate_corpus success", "check_url_provided false"]);
+    assert_eq!(route(&place, "main"), ["locate_corpus success", "check_url_provided false"]);
     let asked = place.events("graph_advanced")[0]["next_action"]["question"].clone();
     assert_eq!(asked["options"][0]["label"], json!("Git repository"));
     assert_eq!(asked["text"], json!("What type of documentation source would you like to add?"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{graph, node, payload, run, test, way};
+use super::{graph, node, payload, route, run, test};
 use crate::support::Test;
 
 /// The most nodes that a graph executes by default.
@@ -28,7 +28,7 @@ fn long_loop_writes_one_record_per_slice() {
     let place = counting();
     let outcome = run(&place, &[]);
     assert_eq!(payload(outcome.ok(), "main")["summary"]["n"], json!(NODES / 2));
-    assert_eq!(way(&place, "main").len(), NODES);
+    assert_eq!(route(&place, "main").len(), NODES);
     let walks = place.events("graph_advanced");
     let lengths: Vec<usize> =
         walks.iter().map(|walk| walk["visits"].as_array().map_or(0, Vec::len)).collect();

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{graph, node, payload, test, text, way};
+use super::{graph, node, payload, route, test, text};
 use crate::support::{Test, when};
 
 const DOC: &[u8] = b"# Guide\n\n## Clone\n\nClone CAREFULLY.\n\n## Other\n\nNever mind.\n";
@@ -60,7 +60,7 @@ fn error_result_takes_on_failure_branch() {
     let place = referring(json!([said]));
     let outcome = run(&place);
     outcome.code(1).stdout_has("It failed").stdout_has("no network");
-    assert_eq!(way(&place, "main"), ["start failure"]);
+    assert_eq!(route(&place, "main"), ["start failure"]);
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn spent_budget_blocks_next_turn_but_not_other_nodes() {
     let place =
         test(&two).file("docs/guide.md", DOC).file("replies.yaml", replies.to_string().as_bytes());
     place.run(&["workflow.yaml", "--agent", "scripted", "--budget", "0.02"]).code(75);
-    assert_eq!(way(&place, "main"), ["start success", "between success"]);
+    assert_eq!(route(&place, "main"), ["start success", "between success"]);
     place.resume(&["--budget", "1"]).ok();
     assert_eq!(text(&place, "log"), "x");
     assert_eq!(place.status()["total_cost_usd"], json!(0.1));

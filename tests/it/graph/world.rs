@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::site::site;
-use super::{git, graph, node, payload, remote, run, test, text, trace, way};
+use super::{git, graph, node, payload, remote, route, run, test, text, trace};
 use crate::support::{alive, wait_until};
 
 fn gate(validations: Value, next: &str) -> Value {
@@ -94,7 +94,7 @@ fn all_workspace_actions_work_without_starting_claude_code() {
     outcome.ok();
     let expected =
         ["start success", "found valid", "clone success", "fetch success", "after valid"];
-    assert_eq!(way(&place, "main"), expected);
+    assert_eq!(route(&place, "main"), expected);
     let summary = payload(&outcome, "main")["summary"].clone();
     let sha = git(&place.root().join("remote"), &["rev-parse", "HEAD"]);
     let hash = "sha256:b8c2322c9fb62341ee3069769f1e43c3272ec10c83d89a44529b519b97c9cae4";
@@ -178,7 +178,7 @@ fn failed_action_takes_on_failure_branch_with_reason() {
         let message = outcome.code(1).failed("main");
         outcome.assert(message.contains(why), why);
         outcome.stdout_has("Try running: /flow-repair");
-        assert_eq!(way(&place, "main"), ["start failure"]);
+        assert_eq!(route(&place, "main"), ["start failure"]);
         assert!(
             !place.flow().join("../escaped").exists(),
             "nothing is written above the workspace"

@@ -9,7 +9,7 @@ use super::one;
 use crate::support::{FakeRule, Test, alive, always, kill, wait_until, when};
 
 /// Runs a check with control groups, where the system has them, and without.
-fn both_ways(test: impl Fn() -> Test, check: impl Fn(&Test)) {
+fn with_and_without_cgroups(test: impl Fn() -> Test, check: impl Fn(&Test)) {
     check(&test());
     check(&test().env("RAYMOND_NO_CGROUPS", "1"));
 }
@@ -27,7 +27,7 @@ fn hiding() -> FakeRule {
 
 #[test]
 fn hidden_helper_does_not_outlive_the_run() {
-    both_ways(
+    with_and_without_cgroups(
         || one(hiding().reply("<result>well</result>")),
         |test| {
             test.run(&["START.md"]).ok().ended("main", "well");
@@ -38,7 +38,7 @@ fn hidden_helper_does_not_outlive_the_run() {
 
 #[test]
 fn hidden_helper_does_not_outlive_an_interrupted_run() {
-    both_ways(
+    with_and_without_cgroups(
         || one(hiding().hang().once()),
         |test| {
             let mut live = test.spawn(&["START.md", "--shutdown", "100ms"]);
@@ -52,7 +52,7 @@ fn hidden_helper_does_not_outlive_an_interrupted_run() {
 
 #[test]
 fn hidden_helper_of_an_ended_agent_is_ended_while_others_run() {
-    both_ways(
+    with_and_without_cgroups(
         || {
             Test::new()
                 .prompt("START.md", "start")
@@ -128,7 +128,7 @@ fn control_group_left_by_a_killed_raymond_is_cleared_on_resume() {
 fn background_run_outlives_the_turn_that_started_it() {
     let raymond = env!("CARGO_BIN_EXE_raymond");
     let script = format!("{raymond} start OTHER.md --id other");
-    both_ways(
+    with_and_without_cgroups(
         || {
             Test::new()
                 .prompt("START.md", "start")

@@ -47,14 +47,14 @@ fn log_example_writes_a_line_for_each_step() {
         .map(|step| {
             let word = |value: &serde_json::Value| value.as_str().unwrap_or_default().to_owned();
             let transition = &step["transition"];
-            let way = format!("{} {}", word(&transition["tag"]), word(&transition["target"]));
+            let route = format!("{} {}", word(&transition["tag"]), word(&transition["target"]));
             format!(
                 "{} {}#{}: {} -> {}",
                 word(&step["at"]),
                 word(&step["agent"]),
                 step["step"],
                 word(&step["state"]),
-                way.trim_end()
+                route.trim_end()
             )
         })
         .collect();

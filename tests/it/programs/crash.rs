@@ -5,7 +5,7 @@ use raymond::fault::POINTS;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use super::{ask, holds, logged, program, signal, way};
+use super::{ask, holds, logged, program, route, signal};
 use crate::graph::git;
 use crate::support::{Test, wait_until, when};
 
@@ -71,7 +71,7 @@ fn comparable_outcome(test: &Test) -> Value {
         .map(|said| format!("{} {}", said["request"], said["response"]))
         .collect();
     responses.sort();
-    let mut states = way(test, "main");
+    let mut states = route(test, "main");
     states.dedup();
     states.retain(|state| !state.contains("(and "));
     let facts = test.raymond(&["facts", "--json"]).ok().json();

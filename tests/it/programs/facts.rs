@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 use rustix::process::Signal;
 
-use super::{ask, holds, logged, program, signal, way, written};
+use super::{ask, holds, logged, program, route, signal, written};
 use crate::support::{Test, wait_until, when};
 
 #[test]
@@ -15,21 +15,21 @@ fn fact_counts_whether_asserted_before_or_during_the_wait() {
     );
     signal(&test, "before", "any", "");
     let mut live = test.spawn(&["p.lisp"]);
-    live.wait_for("it waits", |test| way(test, "main").len() == 1);
+    live.wait_for("it waits", |test| route(test, "main").len() == 1);
     signal(&test, "down", "t", "no");
     signal(&test, "before", "another", "");
     live.wait_for("it has looked", |test| test.events("facts_seen").len() == 2);
     assert!(!test.events("facts_seen")[1].to_string().contains("down"), "it can never matter");
     live.signal(Signal::KILL);
     assert!(live.wait().killed());
-    assert_eq!(way(&test, "main").len(), 1, "another payload does not count");
+    assert_eq!(route(&test, "main").len(), 1, "another payload does not count");
     signal(&test, "down", "t", "yes");
     let mut live = test.spawn_resumed(&[]);
-    live.wait_for("it goes on", |test| way(test, "main").len() == 2);
+    live.wait_for("it goes on", |test| route(test, "main").len() == 2);
     signal(&test, "up", "", "");
     live.wait().ok();
     assert_eq!(
-        way(&test, "main"),
+        route(&test, "main"),
         ["s waiting (signal down :key t :equals yes)", "s waiting (signal up)", "s completed"]
     );
 }
@@ -56,9 +56,9 @@ fn retracted_fact_does_not_count() {
     signal(&test, "go", "", "");
     signal(&test, "hold", "", "");
     let mut live = test.spawn(&["p.lisp"]);
-    live.wait_for("it waits", |test| way(test, "main").len() == 1);
+    live.wait_for("it waits", |test| route(test, "main").len() == 1);
     signal(&test, "first", "", "");
-    live.wait_for("it is held", |test| way(test, "main").len() == 2);
+    live.wait_for("it is held", |test| route(test, "main").len() == 2);
     test.raymond(&["signal", "hold", "--retract"]).ok();
     live.wait().ok();
 }

@@ -1,6 +1,6 @@
 //! Failures of requests, roles and programs, and how the program or the restart policy handles them.
 
-use super::{ask, program, way};
+use super::{ask, program, route};
 use crate::support::when;
 
 #[test]
@@ -39,7 +39,7 @@ fn restart_of_a_role_does_not_affect_the_program() {
     test.run(&["p.lisp"]).ok().ended("main", "done");
     assert_eq!(test.events("turn_failed").len(), 1);
     assert_eq!(
-        way(&test, "main"),
+        route(&test, "main"),
         ["s waiting (transcript-response :request-id r)", "s completed"]
     );
 }

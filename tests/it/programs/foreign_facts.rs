@@ -6,7 +6,7 @@ use raymond::store::layout::RunsRoot;
 use raymond::store::user_state::UserState;
 use rustix::process::Signal;
 
-use super::{logged, program, signal, way};
+use super::{logged, program, route, signal};
 use crate::support::Test;
 
 /// The bytes of each foreign fact.
@@ -50,14 +50,14 @@ fn thousand_facts_of_other_runs_are_not_recorded_also_after_a_kill() {
     );
     assert_foreign(&test, "plan/ready", others(1000));
     let mut live = test.spawn(&["p.lisp", "--context", "feature=feature"]);
-    live.wait_for("it waits", |test| way(test, "main").len() == 1);
+    live.wait_for("it waits", |test| route(test, "main").len() == 1);
     live.signal(Signal::KILL);
     assert!(live.wait().killed());
     let mut live = test.spawn_resumed(&[]);
     live.wait_event("run_resumed", 1);
     assert_foreign(&test, "plan/ready", others(3));
     signal(&test, "plan/ready", "t", "go");
-    live.wait_for("it is in the later state", |test| way(test, "main").len() == 2);
+    live.wait_for("it is in the later state", |test| route(test, "main").len() == 2);
     signal(&test, "plan/ready", "feature", "go");
     live.wait().ok();
     let (bytes, keys) = recorded(&test);

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{holds, outcome, signal, way};
+use super::{holds, outcome, route, signal};
 use crate::support::{Test, when};
 
 const SEED: &[u8] =
@@ -32,7 +32,7 @@ fn seed_program_completes_with_signals_sent_before_and_during_the_run() {
     signal(&test, "plan/ready", "t", "");
     let mut live = test.spawn(&[FILE]);
     live.wait_for("it waits for the summary", |test| {
-        way(test, "main").iter().any(|at| at.contains("plan/summary"))
+        route(test, "main").iter().any(|at| at.contains("plan/summary"))
     });
     signal(&test, "plan/summary", "t", "the plan");
     live.wait_calls(2);
@@ -54,7 +54,7 @@ fn seed_program_completes_with_signals_sent_before_and_during_the_run() {
     calls[2].assert_fresh();
     calls[3].assert_resumes(&calls[1]);
     assert_eq!(
-        way(&test, "main"),
+        route(&test, "main"),
         [
             "handoff waiting (signal plan/summary :key t)",
             "handoff waiting (transcript-response :request-id handoff-request)",

@@ -109,15 +109,15 @@ fn unknown_outcome_of_a_command_is_its_bodies_own() {
     let test = bodies(&body);
     let mut live = test.spawn(&["p.lisp"]);
     live.wait_for("three commands have begun, and one has ended", |test| {
-        let begun = ["begun-b", "begun-c"].iter().all(|file| test.flow().join(file).exists());
-        begun && !test.events("program_logged").is_empty()
+        let started = ["begun-b", "begun-c"].iter().all(|file| test.flow().join(file).exists());
+        started && !test.events("program_logged").is_empty()
     });
     live.kill9();
     std::fs::write(test.flow().join("go"), "").expect("written");
     test.resume(&[]).ok().ended("main", "bad");
-    let begun = lines(&test);
-    assert!(begun.iter().filter(|line| *line == "a").count() == 1, "{begun:?}");
-    assert!(begun.iter().filter(|line| *line == "b").count() == 1, "{begun:?}");
+    let started = lines(&test);
+    assert!(started.iter().filter(|line| *line == "a").count() == 1, "{started:?}");
+    assert!(started.iter().filter(|line| *line == "b").count() == 1, "{started:?}");
     let told = logged(&test);
     assert!(told[0] == "a has ended" && told[1].contains("WF502"), "{told:?}");
     test.assert_no_survivors();

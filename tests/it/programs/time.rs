@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 
-use super::{program, way};
+use super::{program, route};
 use crate::support::{always, when};
 
 #[test]
@@ -12,7 +12,7 @@ fn wait_that_times_out_continues_at_the_on_timeout_state() {
          (state late (terminal :result late))",
     );
     test.run(&["p.lisp"]).ok().ended("main", "late");
-    assert_eq!(way(&test, "main"), ["s waiting (signal never)", "late completed"]);
+    assert_eq!(route(&test, "main"), ["s waiting (signal never)", "late completed"]);
 }
 
 #[test]
@@ -35,7 +35,7 @@ fn program_continues_after_await_timeout_of_slow_role() {
     .rule(always().reply("quick"));
     let mut live = test.spawn(&["p.lisp"]);
     live.wait_for("the program has ended", |test| {
-        way(test, "main").last().is_some_and(|last| last == "late completed")
+        route(test, "main").last().is_some_and(|last| last == "late completed")
     });
     test.release("go");
     live.wait().ok().ended("main", "quick").ended("main.1", "answered 1 request as a");
@@ -48,7 +48,7 @@ fn wait_keeps_its_deadline_while_raymond_is_down() {
          (state end (terminal :result due))",
     );
     let mut live = test.spawn(&["p.lisp"]);
-    live.wait_for("it waits", |test| way(test, "main").len() == 1);
+    live.wait_for("it waits", |test| route(test, "main").len() == 1);
     live.signal(Signal::KILL);
     assert!(live.wait().killed());
     let at = test.events("program_advanced")[0]["position"]["wait"]["until"].clone();

@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{ask, logged, outcome, signal, way};
+use super::{ask, logged, outcome, route, signal};
 use crate::support::{Test, when};
 
 /// Returns a program that asks about `@context/item`.
@@ -69,9 +69,9 @@ fn two_instances_of_a_program_run_independently() {
     signal(&test, "go", "cows", "");
     let mut live = test.spawn(&["START.md"]);
     live.wait_for("one has ended", |test| {
-        way(test, "main.2").last().is_some_and(|last| last == "s completed")
+        route(test, "main.2").last().is_some_and(|last| last == "s completed")
     });
-    assert_eq!(way(&test, "main.1"), ["s waiting (signal go :key bees)"]);
+    assert_eq!(route(&test, "main.1"), ["s waiting (signal go :key bees)"]);
     signal(&test, "go", "bees", "");
     let ended = live.wait();
     ended.ok().ended("main", "over").ended("main.1", "honey").ended("main.2", "milk");

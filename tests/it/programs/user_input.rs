@@ -1,6 +1,6 @@
 //! Programs that ask a person: answers of all kinds, timeouts, kills, and several questions side by side.
 
-use super::{ask, way, written};
+use super::{ask, route, written};
 use crate::support::{Test, always};
 
 /// A program that asks for a release, and then for a text.
@@ -38,7 +38,7 @@ fn question_of_program_is_answered_by_command() {
     test.raymond(&["resume", "t"]).ok().ended("main", "v 1");
     let states =
         ["s waiting (user-input :as release)", "s waiting (user-input :as name)", "s completed"];
-    assert_eq!(way(&test, "main"), states);
+    assert_eq!(route(&test, "main"), states);
 }
 
 #[test]

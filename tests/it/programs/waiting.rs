@@ -1,6 +1,6 @@
 //! A run that waits: it stays up or exits, costs nothing, and resumes with the program it began with.
 
-use super::{ask, program, signal, way};
+use super::{ask, program, route, signal};
 use crate::support::{always, when};
 
 const WAITS: &str = "(state s (wait (signal go :key @workflow-id)) (terminal :result gone))";
@@ -12,7 +12,7 @@ fn waiting_run_stays_up_without_a_claude_code_process() {
         program(&format!("(state s {asked} (wait (signal go)))")).rule(always().reply("done"));
     let mut live = test.spawn(&["p.lisp", "--warm-for", "1ms"]);
     live.wait_for("it waits for a signal", |test| {
-        way(test, "main").last().is_some_and(|last| last.contains("(signal go)"))
+        route(test, "main").last().is_some_and(|last| last.contains("(signal go)"))
     });
     live.wait_for("no Claude Code lives", |test| {
         test.calls().iter().all(|call| !crate::support::alive(call.pid))
@@ -28,7 +28,7 @@ fn on_wait_exit_ends_the_run_and_names_the_awaited_signal() {
     let ended = test.run(&["p.lisp", "--on-wait", "exit"]);
     ended.code(2).stderr_has("(signal go :key t)").stderr_has("raymond resume t");
     test.resume(&["--on-wait", "exit"]).code(2);
-    assert_eq!(way(&test, "main").len(), 1);
+    assert_eq!(route(&test, "main").len(), 1);
     test.raymond(&["status", "t"]).ok().stdout_lacks("since it stopped");
     signal(&test, "go", "t", "");
     test.raymond(&["status", "t"]).ok().stdout_has("go t is asserted since it stopped\n");
@@ -39,7 +39,7 @@ fn on_wait_exit_ends_the_run_and_names_the_awaited_signal() {
 fn waiting_run_resumes_after_an_interrupt_and_a_stop() {
     let test = program(WAITS);
     let mut live = test.spawn(&["p.lisp"]);
-    live.wait_for("it waits", |test| way(test, "main").len() == 1);
+    live.wait_for("it waits", |test| route(test, "main").len() == 1);
     live.interrupt();
     live.wait().code(130);
     let mut live = test.spawn_resumed(&[]);
@@ -48,7 +48,7 @@ fn waiting_run_resumes_after_an_interrupt_and_a_stop() {
     live.wait().code(130);
     signal(&test, "go", "t", "");
     test.resume(&[]).ok().ended("main", "gone");
-    assert_eq!(way(&test, "main").len(), 2);
+    assert_eq!(route(&test, "main").len(), 2);
 }
 
 #[test]

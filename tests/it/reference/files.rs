@@ -54,7 +54,7 @@ impl PathPattern {
 
     /// Returns whether it matches a path, or the path is a directory above it.
     fn includes(&self, path: &str) -> bool {
-        self.matches.is_match(path) || self.above.iter().any(|way| way.is_match(path))
+        self.matches.is_match(path) || self.above.iter().any(|route| route.is_match(path))
     }
 }
 

@@ -116,7 +116,7 @@ impl RunGroups {
     }
 
     fn make_run_group(&self) -> Option<PathBuf> {
-        let group = below_own(&mount()?)?.join(self.name.as_ref()?);
+        let group = below_self(&mount()?)?.join(self.name.as_ref()?);
         match std::fs::create_dir(&group) {
             Err(error) if error.kind() != ErrorKind::AlreadyExists => return None,
             _ => {}
@@ -133,8 +133,8 @@ impl RunGroups {
     /// Returns the group of this run that a process of an earlier raymond is in.
     pub fn find(&self, pid: u32) -> Option<ProcessCgroup> {
         let path = group_of(&pid.to_string(), &mount()?)?;
-        let is_own = self.known().iter().any(|run| path.parent() == Some(run));
-        is_own.then_some(ProcessCgroup { path, run: None })
+        let is_known = self.known().iter().any(|run| path.parent() == Some(run));
+        is_known.then_some(ProcessCgroup { path, run: None })
     }
 
     /// Ends the groups of all processes but those to keep.
@@ -160,8 +160,8 @@ impl RunGroups {
         let noted = std::fs::read_to_string(self.steps.join(NOTE_FILE)).ok().map(PathBuf::from);
         // Anyone could have written the note, so only a group of this run is accepted.
         let noted = noted.filter(|group| is_group_of(group, &mount.at, name));
-        let own = below_own(&mount).map(|own| own.join(name));
-        let mut known: Vec<PathBuf> = noted.into_iter().chain(own).collect();
+        let own_group = below_self(&mount).map(|own_group| own_group.join(name));
+        let mut known: Vec<PathBuf> = noted.into_iter().chain(own_group).collect();
         known.dedup();
         known
     }
@@ -174,8 +174,8 @@ pub fn prepare_moves() {
         return;
     }
     let prepare = || {
-        let own = below_own(&mount()?)?;
-        std::fs::write(own.join(PROCESSES), std::process::id().to_string()).ok()
+        let group = below_self(&mount()?)?;
+        std::fs::write(group.join(PROCESSES), std::process::id().to_string()).ok()
     };
     // Without it the first process only takes longer to start.
     let _ = std::thread::Builder::new().name("cgroups".to_owned()).spawn(prepare);
@@ -214,7 +214,7 @@ async fn end_all_in(group: &Path) -> bool {
         }
         if std::fs::write(group.join("cgroup.kill"), "1").is_err() {
             // Kernels before 5.14 end none at once.
-            processes_below(group).into_iter().for_each(child::kill_one);
+            processes_below(group).into_iter().for_each(child::kill_pid);
         }
         tokio::time::sleep(ROUND_INTERVAL).await;
     }
@@ -231,16 +231,17 @@ fn is_empty(group: &Path) -> bool {
 
 /// Leaves the group of the turn that this process was started from, if it is in one.
 pub fn leave_turn() {
-    let Some((mount, own)) = mount().and_then(|mount| Some((mount.at.clone(), below_own(&mount)?)))
+    let Some((mount, inner)) =
+        mount().and_then(|mount| Some((mount.at.clone(), below_self(&mount)?)))
     else {
         return;
     };
-    let below = own.strip_prefix(&mount).unwrap_or(&own).to_owned();
+    let below = inner.strip_prefix(&mount).unwrap_or(&inner).to_owned();
     let outer = below
         .components()
         .take_while(|part| !part.as_os_str().to_string_lossy().starts_with(PREFIX));
     let outer = mount.join(outer.collect::<PathBuf>());
-    if outer != own {
+    if outer != inner {
         let _ = std::fs::write(outer.join(PROCESSES), std::process::id().to_string());
     }
 }
@@ -271,12 +272,12 @@ fn remove_tree(dir: &Path) -> bool {
 }
 
 /// Removes the empty groups of other runs, which were killed and never resumed.
-fn remove_abandoned(own: &Path) {
+fn remove_abandoned(kept: &Path) {
     for entry in
-        own.parent().and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten()
+        kept.parent().and_then(|dir| std::fs::read_dir(dir).ok()).into_iter().flatten().flatten()
     {
         let is_of_a_run = entry.file_name().to_string_lossy().starts_with(PREFIX);
-        if is_of_a_run && entry.path() != own {
+        if is_of_a_run && entry.path() != kept {
             remove_tree(&entry.path());
         }
     }
@@ -305,7 +306,7 @@ fn parse_mount(text: &str) -> Option<CgroupMount> {
 }
 
 /// Returns the directory of the group that this process is in.
-fn below_own(mount: &CgroupMount) -> Option<PathBuf> {
+fn below_self(mount: &CgroupMount) -> Option<PathBuf> {
     group_of("self", mount)
 }
 

@@ -54,14 +54,14 @@ fn find_plugins(marker: &EnvironmentMarker) -> Vec<OrphanProcess> {
 fn search(whose: impl Fn(&[u8]) -> Option<String>) -> Vec<OrphanProcess> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let own = std::process::id();
+    let self_pid = std::process::id();
     let read = |pid: u32| {
         let environment = std::fs::read(format!("/proc/{pid}/environ")).ok()?;
         let process = whose(&environment)?;
         let ProcessStat { group, started, .. } = stat(pid)?;
         Some(OrphanProcess { pid, started, leads: group == pid, process })
     };
-    pids.filter(|&pid| pid != own).filter_map(read).collect()
+    pids.filter(|&pid| pid != self_pid).filter_map(read).collect()
 }
 
 /// Returns whether the process that was found still lives.
@@ -81,7 +81,7 @@ pub async fn end_within(orphans: &[OrphanProcess], time: Duration) -> bool {
 
 /// Asks a process to end.
 pub fn terminate(orphan: &OrphanProcess) {
-    child::terminate_one(orphan.pid);
+    child::terminate_pid(orphan.pid);
 }
 
 /// Returns whether a process has this file as its stdout.
@@ -104,7 +104,7 @@ pub async fn sweep(marker: &EnvironmentMarker, ends: impl Fn(&str) -> bool) -> u
         }
         ended += found.len();
         for orphan in found.iter().filter(|orphan| is_alive(orphan)) {
-            child::kill_one(orphan.pid);
+            child::kill_pid(orphan.pid);
         }
         tokio::time::sleep(ROUND_INTERVAL).await;
     }
@@ -126,10 +126,10 @@ pub async fn sweep_plugins(marker: &EnvironmentMarker) {
         }
         for orphan in found {
             if start.elapsed() > PLUGIN_GRACE {
-                child::kill_one(orphan.pid);
+                child::kill_pid(orphan.pid);
             } else if !asked.contains(&orphan.pid) {
                 asked.push(orphan.pid);
-                child::terminate_one(orphan.pid);
+                child::terminate_pid(orphan.pid);
             }
         }
         tokio::time::sleep(ROUND_INTERVAL).await;
@@ -151,9 +151,9 @@ pub(crate) struct ProcessStat {
 pub(super) fn children() -> Vec<(u32, ProcessStat)> {
     let Ok(entries) = std::fs::read_dir("/proc") else { return Vec::new() };
     let pids = entries.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse::<u32>().ok());
-    let own = std::process::id();
+    let self_pid = std::process::id();
     pids.filter_map(|pid| Some((pid, read_stat(pid)?)))
-        .filter(|(_, stat)| stat.parent == own)
+        .filter(|(_, stat)| stat.parent == self_pid)
         .collect()
 }
 
@@ -218,7 +218,7 @@ mod tests {
         };
         let found =
             tokio::time::timeout(Duration::from_secs(30), seen).await.expect("they are seen");
-        assert_eq!(found.iter().map(|one| one.pid).collect::<Vec<_>>(), [sleeping.id()]);
+        assert_eq!(found.iter().map(|orphan| orphan.pid).collect::<Vec<_>>(), [sleeping.id()]);
         assert!(is_alive(&found[0]) && found[0].process == "main-1-0" && !found[0].leads);
         assert_eq!(sweep(&ours, |process| process == "main-2-0").await, 0);
         assert!(sweep(&ours, |_| true).await >= 1);

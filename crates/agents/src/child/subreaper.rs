@@ -170,7 +170,7 @@ async fn end(
             });
             for orphan in &chosen {
                 if orphans::stat(orphan.pid).is_some_and(|now| now.started == orphan.started) {
-                    child::kill_one(orphan.pid);
+                    child::kill_pid(orphan.pid);
                 }
             }
             chosen.len()

@@ -33,7 +33,7 @@ fn content_of_a_conversation_is_told_from_the_request_itself() {
         assert_eq!(cause(Some(500), &["server_error"], text), FailureCause::Crash, "{text}");
     }
     assert_eq!(cause(Some(400), &["media_removed"], "gone"), FailureCause::Poisoned);
-    let final_ones = [
+    let final_texts = [
         "no such beta",
         "foo: Extra inputs are not permitted",
         "Unknown parameter: thinking_effort",
@@ -45,7 +45,7 @@ fn content_of_a_conversation_is_told_from_the_request_itself() {
         "see the documentation of imagery",
         "Prompt is too long",
     ];
-    for text in final_ones {
+    for text in final_texts {
         assert_eq!(cause(Some(400), &["invalid_request"], text), FailureCause::Rejected, "{text}");
     }
 }

@@ -151,12 +151,12 @@ fn command_is_an_answer_only_if_its_state_asks_for_one_and_the_program_knows_it(
 #[test]
 fn prompt_of_a_command_that_a_hook_blocks_is_no_answer() {
     let blocked = "UserPromptSubmit operation blocked by hook:\\n[guard.sh]: NO\\n\\nOriginal prompt: /review <result>ok</result>";
-    for said in [
+    for message in [
         blocked,
         "[g.sh]: NO\\nOriginal prompt: <result>ok</result>",
         "stopped by hook: <result>ok</result>",
     ] {
-        let mut stream = stream(&ends(&format!("\"num_turns\":0,\"result\":\"{said}\"")));
+        let mut stream = stream(&ends(&format!("\"num_turns\":0,\"result\":\"{message}\"")));
         stream.traces.runs_command = true;
         let (cause, why) = judged(&stream).expect_err("no answer");
         assert_eq!(

@@ -117,8 +117,8 @@ impl AnswerTraces {
     /// Gives a result that says nothing the last text of the model.
     pub(super) fn complete(&mut self, result: &mut TurnResult) {
         let last = self.last_text.take();
-        let own = self.synthetic.take().filter(|_| !self.runs_command);
-        if !result.is_error && own.is_some() && result.text == own {
+        let synthetic = self.synthetic.take().filter(|_| !self.runs_command);
+        if !result.is_error && synthetic.is_some() && result.text == synthetic {
             result.text = None;
         }
         if !result.is_error && result.is_finished() && !result.has_words() {
@@ -162,7 +162,7 @@ impl TurnResult {
 #[derive(Debug, Default)]
 pub struct SteeringMessages {
     /// Those that were written to the program and not read yet.
-    on_the_way: Vec<MessageId>,
+    in_flight: Vec<MessageId>,
     /// All that the program has repeated, the prompt among them.
     repeated: Vec<MessageId>,
     /// True if the program answers one after it has given an answer.
@@ -172,17 +172,17 @@ pub struct SteeringMessages {
 impl SteeringMessages {
     /// Notes that a message is being written to the program.
     pub fn sent(&mut self, id: MessageId) {
-        self.on_the_way.push(id);
+        self.in_flight.push(id);
     }
 
     /// Notes that a message could not be written whole.
     pub fn not_sent(&mut self, id: &MessageId) {
-        self.on_the_way.retain(|sent| sent != id);
+        self.in_flight.retain(|sent| sent != id);
     }
 
     /// Returns whether a message was written that the program has not read.
-    pub fn are_on_the_way(&self) -> bool {
-        !self.on_the_way.is_empty()
+    pub fn are_in_flight(&self) -> bool {
+        !self.in_flight.is_empty()
     }
 
     /// Returns the messages that were read, in their order, without the first of them.
@@ -192,11 +192,11 @@ impl SteeringMessages {
 
     /// Takes in a message that the program repeats; returns whether it was on its way.
     pub(super) fn repeated(&mut self, id: MessageId, has_answer: bool) -> bool {
-        let before = self.on_the_way.len();
-        self.on_the_way.retain(|sent| *sent != id);
+        let before = self.in_flight.len();
+        self.in_flight.retain(|sent| *sent != id);
         self.are_late |= has_answer;
         self.repeated.push(id);
-        self.on_the_way.len() < before
+        self.in_flight.len() < before
     }
 
     /// Takes the answer before a message into the answer to it, if there are both: a transition that the last one does

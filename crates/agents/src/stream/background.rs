@@ -71,7 +71,7 @@ pub enum TurnRemainder {
 impl TurnRemainder {
     /// Returns the rest of a turn that these messages were sent to. An unread message announces a further turn.
     pub(super) fn with_messages(self, messages: &SteeringMessages) -> Self {
-        if self == Self::Nothing && messages.are_on_the_way() { Self::Announced } else { self }
+        if self == Self::Nothing && messages.are_in_flight() { Self::Announced } else { self }
     }
 }
 
@@ -143,8 +143,8 @@ impl BackgroundTasks {
             BackgroundWork::Keep => task.is_agent,
             BackgroundWork::End => false,
         };
-        let is_own = |task: &&BackgroundTask| !self.inherited.contains(&task.id);
-        self.running.iter().filter(is_own).any(is_awaited)
+        let is_of_turn = |task: &&BackgroundTask| !self.inherited.contains(&task.id);
+        self.running.iter().filter(is_of_turn).any(is_awaited)
     }
 
     /// Returns the rest of a turn after its result.

@@ -486,7 +486,7 @@ pub(crate) enum AssembledLine<'line> {
 /// The line that is being read.
 #[derive(Debug, Default)]
 pub(crate) struct StreamLineAssembler {
-    begun: Vec<u8>,
+    open: Vec<u8>,
     /// The line, if it is too long to be held.
     long: Option<LongLine>,
     /// The number of lines before it.
@@ -505,42 +505,42 @@ impl StreamLineAssembler {
 
     /// Passes the line that has no line feed to `take`, at the end of the stream.
     pub(crate) fn end(&mut self, take: impl FnOnce(AssembledLine<'_>)) {
-        if self.long.is_some() || !self.begun.is_empty() {
-            self.end_begun_line(take);
+        if self.long.is_some() || !self.open.is_empty() {
+            self.end_open_line(take);
         }
     }
 
     /// Takes the last bytes of a line.
     fn end_line(&mut self, bytes: &[u8], take: impl FnOnce(AssembledLine<'_>)) {
-        if self.begun.is_empty() && self.long.is_none() && bytes.len() <= MAX_LINE_BYTES {
+        if self.open.is_empty() && self.long.is_none() && bytes.len() <= MAX_LINE_BYTES {
             self.lines += 1;
             return take(AssembledLine::Whole(bytes));
         }
         self.continue_line(bytes);
-        self.end_begun_line(take);
+        self.end_open_line(take);
     }
 
     /// Takes bytes of a line that is not at its end.
     fn continue_line(&mut self, bytes: &[u8]) {
         if let Some(long) = &mut self.long {
             long.feed(bytes);
-        } else if self.begun.len() + bytes.len() > MAX_LINE_BYTES {
+        } else if self.open.len() + bytes.len() > MAX_LINE_BYTES {
             let long = self.long.insert(LongLine::default());
-            long.feed(&std::mem::take(&mut self.begun));
+            long.feed(&std::mem::take(&mut self.open));
             long.feed(bytes);
         } else {
-            self.begun.extend_from_slice(bytes);
+            self.open.extend_from_slice(bytes);
         }
     }
 
-    fn end_begun_line(&mut self, take: impl FnOnce(AssembledLine<'_>)) {
+    fn end_open_line(&mut self, take: impl FnOnce(AssembledLine<'_>)) {
         self.lines += 1;
         if let Some(long) = self.long.take() {
             return take(AssembledLine::TooLong { members: long.finish(), line: self.lines });
         }
-        take(AssembledLine::Whole(&self.begun));
-        self.begun.clear();
-        self.begun.shrink_to(KEPT_CAPACITY);
+        take(AssembledLine::Whole(&self.open));
+        self.open.clear();
+        self.open.shrink_to(KEPT_CAPACITY);
     }
 }
 

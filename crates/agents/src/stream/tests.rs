@@ -120,8 +120,8 @@ fn overlong_line_is_reported_once_and_cost_still_counts() {
         for chunk in [1 << 16, usize::MAX] {
             let mut stream = StreamParser::default();
             let text = init.to_owned() + lines;
-            let told = text.as_bytes().chunks(chunk.min(text.len()));
-            let errors = told.filter_map(|bytes| stream.feed(bytes).err()).count();
+            let chunks = text.as_bytes().chunks(chunk.min(text.len()));
+            let errors = chunks.filter_map(|bytes| stream.feed(bytes).err()).count();
             assert_eq!(errors, usize::from(name.starts_with("the")), "{name}, {chunk}");
             assert_eq!(stream.taken().cost, Usd::from_dollars(0.25), "{name}, {chunk}");
             assert_eq!(stream.taken().usage.total().cost_usd, Usd::from_dollars(0.25));
@@ -143,10 +143,10 @@ fn consecutive_credential_refusals_are_counted() {
     let refused = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":401,"error":"authentication_failed"}"#;
     let busy = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":529,"error":"overloaded"}"#;
     let other = r#"{"type":"system","subtype":"command_lifecycle"}"#;
-    let said = r#"{"type":"assistant","message":{"model":"m","content":[]}}"#;
+    let answer = r#"{"type":"assistant","message":{"model":"m","content":[]}}"#;
     let count = |lines: &[&str]| read(&(lines.join("\n") + "\n")).authentication_refusals;
     assert_eq!(count(&[refused, other, refused, refused]), 3);
-    assert_eq!(count(&[refused, refused, said, refused]), 1);
+    assert_eq!(count(&[refused, refused, answer, refused]), 1);
     assert_eq!(count(&[refused, busy]), 0);
 }
 

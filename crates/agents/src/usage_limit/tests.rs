@@ -14,8 +14,8 @@ fn berlin() -> TimeZone {
 
 fn check(now: &str, text: &str, expected: &str) {
     let found = usage_limit(text, at(now), &berlin());
-    let told = found.map(|limit| limit.resets.map(|t| t.0));
-    assert_eq!(told, Some(Some(at(expected).0)), "{text} at {now}, expected {expected}");
+    let resets = found.map(|limit| limit.resets.map(|t| t.0));
+    assert_eq!(resets, Some(Some(at(expected).0)), "{text} at {now}, expected {expected}");
 }
 
 #[test]

@@ -324,7 +324,7 @@ pub(super) struct Channel {
     pub(super) changed: Notify,
     news: AtomicU64,
     /// True while notifications come.
-    is_heard: AtomicBool,
+    is_listening: AtomicBool,
     /// The number of notifications before the last call that asked for what the channel tells of.
     asked_at: AtomicU64,
 }
@@ -337,7 +337,7 @@ impl Default for Channel {
         Self {
             changed: Notify::new(),
             news: AtomicU64::new(0),
-            is_heard: AtomicBool::new(false),
+            is_listening: AtomicBool::new(false),
             asked_at: AtomicU64::new(NEVER),
         }
     }
@@ -366,7 +366,7 @@ impl Channel {
     /// Returns what has come about since somebody asked last.
     pub(super) fn since_asked(&self) -> ChannelNews {
         let asked_at = self.asked_at.load(Ordering::Acquire);
-        if asked_at == NEVER || !self.is_heard.load(Ordering::Acquire) {
+        if asked_at == NEVER || !self.is_listening.load(Ordering::Acquire) {
             ChannelNews::Unknown
         } else if asked_at == self.news() {
             ChannelNews::Nothing
@@ -439,7 +439,7 @@ async fn listen(links: Arc<Links>, shared: Arc<Shared>) {
             tracing::debug!(error = %failure.error, "no notifications from the engine");
         }
         for channel in shared.channels().by_name.values() {
-            channel.is_heard.store(false, Ordering::Release);
+            channel.is_listening.store(false, Ordering::Release);
         }
         sleep(RETRY).await;
     }
@@ -469,7 +469,7 @@ async fn listen_once(links: &Links, shared: &Arc<Shared>) -> Result<(), Failure>
             known.push(name);
             // What came before was missed, so it is looked for.
             channel.news.fetch_add(1, Ordering::AcqRel);
-            channel.is_heard.store(true, Ordering::Release);
+            channel.is_listening.store(true, Ordering::Release);
             channel.changed.notify_waiters();
         }
         tokio::select! {

@@ -216,13 +216,13 @@ const MOST: Duration = Duration::from_secs(3);
 pub(super) fn difference(date: &str, now: SystemTime) -> Option<String> {
     let server = DateTimeParser::new().parse_timestamp(date).ok()?;
     let server = UNIX_EPOCH.checked_add(Duration::try_from(server.as_duration()).ok()?)?;
-    let (by, way) = match now.duration_since(server) {
+    let (by, direction) = match now.duration_since(server) {
         Ok(ahead) => (ahead, "ahead of"),
         Err(behind) => (behind.duration(), "behind"),
     };
     (by > MOST).then(|| {
         format!(
-            "the clock of this machine is {} s {way} that of the server, so leases would run out at the wrong time; have both set by the network",
+            "the clock of this machine is {} s {direction} that of the server, so leases would run out at the wrong time; have both set by the network",
             by.as_secs()
         )
     })

@@ -418,19 +418,19 @@ mod tests {
     fn path_differs_at_its_first_step_that_is_not_as_expected() {
         let places = ["A.md", "flow.yaml#check", "B.md"];
         assert_eq!(differs("path: [A.md, check, B.md]", &places), None);
-        let said = "C.md as step 3 of main / B.md".to_owned();
-        assert_eq!(differs("path: [A.md, check, C.md]", &places), Some((23, said)));
-        let said = "the end of the path of main after 2 steps / B.md".to_owned();
-        assert_eq!(differs("path: [A.md, check]", &places), Some((9, said)));
-        let said = "D.md as step 4 of main / the end of the path".to_owned();
-        assert_eq!(differs("path: [A.md, check, B.md, D.md]", &places), Some((29, said)));
+        let difference = "C.md as step 3 of main / B.md".to_owned();
+        assert_eq!(differs("path: [A.md, check, C.md]", &places), Some((23, difference)));
+        let difference = "the end of the path of main after 2 steps / B.md".to_owned();
+        assert_eq!(differs("path: [A.md, check]", &places), Some((9, difference)));
+        let difference = "D.md as step 4 of main / the end of the path".to_owned();
+        assert_eq!(differs("path: [A.md, check, B.md, D.md]", &places), Some((29, difference)));
         assert_eq!(differs("path: { set: [B.md, A.md, check] }", &places), None);
     }
 
     #[test]
     fn field_of_a_result_is_found_by_its_path() {
         assert_eq!(differs("result: { fields: { a.0: 7 } }", &[]), None);
-        let said = "the result of main has a.0: 8 / 7".to_owned();
-        assert_eq!(differs("result: { fields: { a.0: 8 } }", &[]), Some((23, said)));
+        let difference = "the result of main has a.0: 8 / 7".to_owned();
+        assert_eq!(differs("result: { fields: { a.0: 8 } }", &[]), Some((23, difference)));
     }
 }

@@ -150,8 +150,8 @@ fn lists() -> Value {
 }
 
 fn facts() -> Value {
-    let one = json!({ "anyOf": [shape::text(), shape::mapping(FACT, &[])] });
-    map_of(json!({ "anyOf": [one, shape::list(one.clone())] }))
+    let fact = json!({ "anyOf": [shape::text(), shape::mapping(FACT, &[])] });
+    map_of(json!({ "anyOf": [fact, shape::list(fact.clone())] }))
 }
 
 fn case_replies() -> Value {
@@ -160,8 +160,8 @@ fn case_replies() -> Value {
 }
 
 fn settings() -> Value {
-    let one = json!({ "type": ["string", "number", "boolean"] });
-    let any = json!({ "anyOf": [one, shape::list(one.clone())] });
+    let scalar = json!({ "type": ["string", "number", "boolean"] });
+    let any = json!({ "anyOf": [scalar, shape::list(scalar.clone())] });
     let properties: serde_json::Map<String, Value> =
         SETTINGS.iter().map(|(name, _)| ((*name).to_owned(), any.clone())).collect();
     json!({ "type": "object", "properties": properties, "additionalProperties": false })

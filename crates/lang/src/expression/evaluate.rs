@@ -34,7 +34,7 @@ impl Expression {
     /// [`Error::Evaluation`] if it has none.
     pub fn evaluate(&self, scope: &dyn NameScope, fuel: &mut Fuel) -> Result<Value, Error> {
         let found = self.evaluate_borrowed(scope, fuel)?;
-        fuel.own(found)
+        fuel.owned(found)
     }
 
     /// Returns whether its value counts as [true](truth).
@@ -258,7 +258,7 @@ impl<'value> MethodCall<'value> {
             return self.method.apply(of, &given, fuel).map_err(quote);
         };
         let initial = match given.pop() {
-            Some(EvaluatedArgument::Value(value)) => Some(fuel.own(value)?),
+            Some(EvaluatedArgument::Value(value)) => Some(fuel.owned(value)?),
             _ => None,
         };
         LambdaIteration { list, lambda, environment, span: self.span }.apply(
@@ -478,7 +478,7 @@ fn list<'value>(
 ) -> EvaluationResult<'value> {
     let mut made = Vec::with_capacity(elements.len());
     for element in items(elements, environment, fuel)? {
-        made.push(fuel.own(element)?);
+        made.push(fuel.owned(element)?);
     }
     fuel.made(Value::Array(made)).map(Cow::Owned)
 }
@@ -504,7 +504,7 @@ fn items<'value>(
 
 /// Returns the elements of a value after `...`, which has to be a list.
 fn elements_of(whole: Cow<'_, Value>, fuel: &mut Fuel) -> Result<Vec<Value>, Error> {
-    match fuel.own(whole)? {
+    match fuel.owned(whole)? {
         Value::Array(elements) => {
             fuel.list(elements.len())?;
             Ok(elements)
@@ -526,16 +526,16 @@ fn map<'value>(
         match entry {
             EntryNode::Field(key, node) => {
                 let entry = value(node, environment, fuel)?;
-                made.insert(key.clone(), fuel.own(entry)?);
+                made.insert(key.clone(), fuel.owned(entry)?);
             }
             EntryNode::Computed(key, node) => {
                 let key = key_of(&*value(key, environment, fuel)?, fuel)?;
                 let entry = value(node, environment, fuel)?;
-                made.insert(key, fuel.own(entry)?);
+                made.insert(key, fuel.owned(entry)?);
             }
             EntryNode::Spread(node) => {
                 let whole = value(node, environment, fuel)?;
-                match fuel.own(whole)? {
+                match fuel.owned(whole)? {
                     Value::Object(entries) => made.extend(entries),
                     Value::Null => {}
                     other => {

@@ -87,7 +87,7 @@ impl Fuel {
     }
 
     /// Returns an owned value; a borrowed one is copied.
-    pub(super) fn own(&mut self, value: Cow<'_, Value>) -> Result<Value, Error> {
+    pub(super) fn owned(&mut self, value: Cow<'_, Value>) -> Result<Value, Error> {
         match value {
             Cow::Borrowed(value) => self.copy(value),
             Cow::Owned(value) => Ok(value),

@@ -450,8 +450,8 @@ fn function(piece: RulePair<'_>) -> Result<ExpressionNode, SyntaxError> {
 }
 
 fn unknown_function(start: usize, name: &str) -> SyntaxError {
-    let ways = function_names().chain(method_names());
-    let hint = match closest(name, ways) {
+    let known = function_names().chain(method_names());
+    let hint = match closest(name, known) {
         Some(method) if BuiltinMethod::from_name(method).is_some() => {
             format!("{method} is a method: write `x.{method}(…)`")
         }

@@ -23,7 +23,7 @@ pub struct ValueTemplate {
 enum TemplateNode {
     Constant(Value),
     /// A text that is one reference.
-    One(TemplateReference),
+    Single(TemplateReference),
     Text(Vec<TemplatePiece>),
     List(Vec<TemplateNode>),
     /// Keys with their values. A key is a text, too.
@@ -143,9 +143,9 @@ impl TemplateNode {
     fn fill(&self, scope: &dyn NameScope, fuel: &mut Fuel) -> Result<Value, Error> {
         match self {
             Self::Constant(value) => Ok(value.clone()),
-            Self::One(reference) => {
+            Self::Single(reference) => {
                 let found = reference.evaluate_borrowed(scope, fuel)?;
-                fuel.own(found)
+                fuel.owned(found)
             }
             Self::Text(pieces) => fill_text(pieces, scope, fuel),
             Self::List(list) => {
@@ -164,12 +164,13 @@ impl TemplateNode {
 
     fn fill_known(&self, scope: &dyn NameScope, fuel: &mut Fuel) -> Value {
         let mut known = |reference: &TemplateReference| {
-            let found = reference.evaluate_borrowed(scope, fuel).and_then(|found| fuel.own(found));
+            let found =
+                reference.evaluate_borrowed(scope, fuel).and_then(|found| fuel.owned(found));
             found.unwrap_or_else(|_| Value::String(format!("${{{}}}", reference.expression.text)))
         };
         match self {
             Self::Constant(value) => value.clone(),
-            Self::One(reference) => known(reference),
+            Self::Single(reference) => known(reference),
             Self::Text(pieces) => {
                 let pieces = pieces.iter().map(|piece| match piece {
                     TemplatePiece::Text(written) => written.clone(),
@@ -196,7 +197,7 @@ impl TemplateNode {
         };
         match self {
             Self::Constant(_) => {}
-            Self::One(reference) => note(reference),
+            Self::Single(reference) => note(reference),
             Self::Text(pieces) => {
                 for piece in pieces {
                     if let TemplatePiece::Reference(reference) = piece {
@@ -237,8 +238,8 @@ fn parse_text(text: &str) -> Result<TemplateNode, SyntaxError> {
     plain.push_str(&text[at..]);
     Ok(match pieces.pop() {
         None => TemplateNode::Constant(Value::String(plain)),
-        Some(TemplatePiece::Reference(one)) if pieces.is_empty() && plain.is_empty() => {
-            TemplateNode::One(one)
+        Some(TemplatePiece::Reference(reference)) if pieces.is_empty() && plain.is_empty() => {
+            TemplateNode::Single(reference)
         }
         Some(last) => {
             pieces.push(last);

@@ -24,7 +24,7 @@ impl GraphReader<'_> {
     /// Reads `invoke_pattern` and `invoke_skill`.
     pub(super) fn invoke(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
         let reference = if given.kind == "invoke_skill" {
-            self.has_one(given, ["skill", "skill_path"])?;
+            self.require_one_of(given, ["skill", "skill_path"])?;
             let name = match given.node("skill_path") {
                 Some(path) => {
                     let name = Value::String(skill_of(&path.text()?.text).to_owned());

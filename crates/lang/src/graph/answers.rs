@@ -154,8 +154,10 @@ mod tests {
     #[test]
     fn answers_file_is_parsed_with_locations() {
         let listed = read("a.yaml", "ask_type: git\nagain:\n  - 1\n  - yes\n").expect("valid");
-        let shown: Vec<_> =
-            listed.iter().map(|one| (&*one.node, &*one.text, one.line, one.column)).collect();
+        let shown: Vec<_> = listed
+            .iter()
+            .map(|answer| (&*answer.node, &*answer.text, answer.line, answer.column))
+            .collect();
         assert_eq!(
             shown,
             [("ask_type", "git", 1, 11), ("again", "1", 3, 5), ("again", "yes", 4, 5)]

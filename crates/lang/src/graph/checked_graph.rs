@@ -294,7 +294,7 @@ pub struct OperationTemplate {
     /// The type of [`Operation`](raymond_model::operation::Operation), or one a program has added.
     pub kind: String,
     /// The recovery class, if a program has added it.
-    pub own: Option<RecoveryClass>,
+    pub custom_class: Option<RecoveryClass>,
     /// Its parameters, a map.
     pub parameters: ValueTemplate,
     /// The place of its type.

@@ -13,7 +13,7 @@ const FLAG_OR_STORE: [&str; 2] = ["set_flag", "store_as"];
 impl GraphReader<'_> {
     /// Reads `evaluate`: it sets a flag to the truth of a value, or stores the value.
     pub(super) fn evaluated(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
-        self.has_one(given, FLAG_OR_STORE)?;
+        self.require_one_of(given, FLAG_OR_STORE)?;
         let expression = given.expression("expression")?;
         if given.node("store_as").is_some() {
             return Some(ActionKind::Compute { expression, store: self.store(given)?? });
@@ -24,7 +24,7 @@ impl GraphReader<'_> {
 
     /// Reads `file_exists_check` and its like: a check whose answer goes to a flag or to a path.
     pub(super) fn checked(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
-        self.has_one(given, FLAG_OR_STORE)?;
+        self.require_one_of(given, FLAG_OR_STORE)?;
         self.check_paths(given)?;
         let kind = match given.kind {
             "file_exists_check" => "file_exists",
@@ -47,7 +47,7 @@ impl GraphReader<'_> {
 
     /// Reads `compute_hash`: of the value at a path, or of a value that is given.
     pub(super) fn hashed(&mut self, given: &mut GivenParameters<'_>) -> Option<ActionKind> {
-        self.has_one(given, ["from", "content"])?;
+        self.require_one_of(given, ["from", "content"])?;
         Some(match given.template("content") {
             Some(content) => ActionKind::HashValue { content, store: self.store(given)?? },
             None => {
@@ -89,7 +89,11 @@ impl GraphReader<'_> {
     }
 
     /// Checks that exactly one of two parameters is given.
-    pub(super) fn has_one(&mut self, given: &GivenParameters<'_>, names: [&str; 2]) -> Option<()> {
+    pub(super) fn require_one_of(
+        &mut self,
+        given: &GivenParameters<'_>,
+        names: [&str; 2],
+    ) -> Option<()> {
         let [first, second] = names;
         let (kind, at) = (given.kind, given.at);
         let message = match (given.node(first), given.node(second)) {

@@ -241,7 +241,7 @@ pub(super) fn work_with(
 ) -> OperationTemplate {
     OperationTemplate {
         kind: kind.to_owned(),
-        own: given.own,
+        custom_class: given.custom_class,
         parameters,
         at: given.at,
         subject: given.subject(),

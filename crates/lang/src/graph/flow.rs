@@ -8,7 +8,7 @@ use crate::graph::checked_graph::{
     ActionKind, AgentSpawn, Graph, GraphNode, GraphNodeName, ParallelAgents, ReferenceNode,
     ReferenceText, SpawnTask,
 };
-use crate::graph::targets::{flow_map, ways};
+use crate::graph::targets::{flow_map, transitions};
 
 /// Returns the flow of a graph.
 pub fn flow(graph: &Graph, title: &str) -> Flow {
@@ -27,9 +27,9 @@ pub fn flow(graph: &Graph, title: &str) -> Flow {
     for (name, node) in
         in_order(graph).into_iter().filter_map(|name| graph.nodes.get_key_value(name))
     {
-        for way in ways(node) {
-            let kind = if way.is_failure { EdgeKind::Fails } else { EdgeKind::Goes };
-            flow.join(name, way.to, &way.label, kind);
+        for edge in transitions(node) {
+            let kind = if edge.is_failure { EdgeKind::Fails } else { EdgeKind::Goes };
+            flow.join(name, edge.to, &edge.label, kind);
         }
         for act in node.acts() {
             match act {

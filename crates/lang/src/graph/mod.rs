@@ -3,10 +3,10 @@
 //! [`read`] makes a [`checked_graph`] of a file's text, or reports everything that is wrong with it.
 
 mod actions;
+pub mod agent_states;
 pub mod agents;
 pub mod answers;
 pub mod asks;
-pub mod begun_states;
 pub mod checked_graph;
 pub mod companions;
 mod conditions;

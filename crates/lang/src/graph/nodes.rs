@@ -378,8 +378,8 @@ impl GraphReader<'_> {
         let mut paths = reads.flat_map(|template| template.reads()).map(|read| read.path);
         paths.find_map(|path| {
             let name = path.split(['.', '[', '?']).next().unwrap_or_default();
-            let is_own = !name.is_empty() && name != ITEM && !self.variables.is_field(name);
-            is_own.then(|| name.to_owned())
+            let is_named = !name.is_empty() && name != ITEM && !self.variables.is_field(name);
+            is_named.then(|| name.to_owned())
         })
     }
 }

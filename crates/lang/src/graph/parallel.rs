@@ -120,8 +120,8 @@ impl GraphReader<'_> {
         &mut self,
         given: &mut GivenParameters<'_>,
     ) -> Option<ActionKind> {
-        self.has_one(given, ["prompt_template", "prompt"])?;
-        self.has_one(given, ["collect_as", "store_as"])?;
+        self.require_one_of(given, ["prompt_template", "prompt"])?;
+        self.require_one_of(given, ["collect_as", "store_as"])?;
         let at = given.at;
         let fields = MappingFields { at, what: "`spawn_agents_parallel`", entries: &[] };
         let join =

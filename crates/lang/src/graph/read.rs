@@ -15,7 +15,7 @@ use super::variables::VariableUses;
 use super::vocabulary::GraphVocabulary;
 use super::{keys, targets};
 use crate::diagnostic::{Diagnostic, FileDiagnostics, quoted};
-use crate::graph::begun_states;
+use crate::graph::agent_states;
 use crate::manifest;
 use crate::source::{SourcePlace, WorkflowSource, checksum};
 use crate::turn_options::{self, model_hint};
@@ -74,7 +74,7 @@ pub fn read(
 }
 
 /// Returns the place of `states` in a file that is a workflow of prompts, and no graph.
-fn of_one_file(root: &YamlValue) -> Option<SourcePlace> {
+fn single_file_key(root: &YamlValue) -> Option<SourcePlace> {
     let YamlContent::Map(entries) = &root.value else { return None };
     let entry = |key: &str| entries.iter().find(|entry| &*entry.key == key);
     entry("states").filter(|_| entry("nodes").is_none()).map(|states| states.at)
@@ -82,7 +82,7 @@ fn of_one_file(root: &YamlValue) -> Option<SourcePlace> {
 
 impl GraphReader<'_> {
     fn program(&mut self, root: &YamlValue, directory: Option<&str>) -> Option<Graph> {
-        if let Some(at) = of_one_file(root) {
+        if let Some(at) = single_file_key(root) {
             let message = "`states` belongs to a workflow in one file; create a folder from it with `raymond import FILE`, and check that";
             self.report.error(at, "WF102", message.to_owned());
             return None;
@@ -93,7 +93,7 @@ impl GraphReader<'_> {
         let description = self.optional(&top, "description");
         let model = self.model(&top);
         let max_steps = self.max_steps(&top);
-        for key in begun_states::WORKTREE_KEYS {
+        for key in agent_states::WORKTREE_KEYS {
             let written = top.get(key);
             let wrong = written.filter(|entry| !matches!(entry.value.value, YamlContent::Bool(_)));
             if let Some(entry) = wrong {
@@ -225,7 +225,7 @@ impl GraphReader<'_> {
     }
 
     fn host_label(&mut self, top: &MappingFields<'_>) {
-        let Some(entry) = top.get(begun_states::HOST_KEY) else { return };
+        let Some(entry) = top.get(agent_states::HOST_KEY) else { return };
         let label = self.word(entry).map(|word| manifest::host_label(&word.text));
         if let Some(Err(why)) = label {
             self.report.error(entry.value.at, "WF102", why);

@@ -321,7 +321,7 @@ pub(super) struct GivenParameters<'t> {
     pub(super) kind: &'t str,
     pub(super) at: SourcePlace,
     /// The recovery class, if a program has added the type.
-    pub(super) own: Option<RecoveryClass>,
+    pub(super) custom_class: Option<RecoveryClass>,
     given: BTreeMap<&'t str, ParameterValue>,
     nodes: BTreeMap<&'t str, &'t YamlValue>,
 }
@@ -467,9 +467,14 @@ impl GraphReader<'_> {
             self.report.error(at, code, format!("{unknown}: {}{hint}", quoted(kind)));
             return None;
         };
-        let own = vocabulary.own(role, kind).map(|own| own.class);
-        let mut parameters =
-            GivenParameters { kind, at, own, given: BTreeMap::new(), nodes: BTreeMap::new() };
+        let custom_class = vocabulary.custom(role, kind).map(|custom_class| custom_class.class);
+        let mut parameters = GivenParameters {
+            kind,
+            at,
+            custom_class,
+            given: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+        };
         let sound = self.all_known(kind, fields.entries, &asked, besides);
         let sound = self.each(&asked, fields.entries, &mut parameters) && sound;
         sound.then_some(parameters)

@@ -9,7 +9,7 @@ use crate::source::SourcePlace;
 
 /// A way from a node to a node or an ending.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GraphWay<'graph> {
+pub struct GraphTransition<'graph> {
     /// The node or ending it leads to.
     pub to: &'graph GraphNodeName,
     /// The case in which it is taken, for people; empty in any case.
@@ -26,52 +26,52 @@ pub(crate) fn is_computed(to: &str) -> bool {
 }
 
 /// Returns the ways from a node.
-pub fn ways(node: &GraphNode) -> Vec<GraphWay<'_>> {
-    type Way<'graph> = GraphWay<'graph>;
-    let way = |label: &str, to| -> Way<'_> {
+pub fn transitions(node: &GraphNode) -> Vec<GraphTransition<'_>> {
+    type Edge<'graph> = GraphTransition<'graph>;
+    let edge = |label: &str, to| -> Edge<'_> {
         let outcome = (!label.is_empty()).then(|| label.to_owned());
-        Way { to, label: label.to_owned(), outcome, is_failure: false }
+        Edge { to, label: label.to_owned(), outcome, is_failure: false }
     };
-    let failed = |label: &str, outcome: &str, to| -> Way<'_> {
-        Way { to, label: label.to_owned(), outcome: Some(outcome.to_owned()), is_failure: true }
+    let failed = |label: &str, outcome: &str, to| -> Edge<'_> {
+        Edge { to, label: label.to_owned(), outcome: Some(outcome.to_owned()), is_failure: true }
     };
     match node {
         GraphNode::Parallel(node) => {
             let joined =
-                Way { outcome: Some("success".to_owned()), ..way("joined", &node.on_success) };
+                Edge { outcome: Some("success".to_owned()), ..edge("joined", &node.on_success) };
             vec![joined, failed("failure", "failure", &node.on_failure)]
         }
         GraphNode::Action { on_success, on_failure, .. } if on_success == on_failure => {
-            vec![way("", on_success)]
+            vec![edge("", on_success)]
         }
         GraphNode::Action { on_success, on_failure, .. } => {
-            vec![way("success", on_success), failed("failure", "failure", on_failure)]
+            vec![edge("success", on_success), failed("failure", "failure", on_failure)]
         }
         GraphNode::Conditional { when_true, when_false, .. } => {
-            vec![way("true", when_true), way("false", when_false)]
+            vec![edge("true", when_true), edge("false", when_false)]
         }
         GraphNode::UserPrompt(prompt) => {
-            let ways = prompt.responses.iter().flat_map(|(id, response)| {
+            let transitions = prompt.responses.iter().flat_map(|(id, response)| {
                 let on_failure = response.on_failure.as_ref();
                 let failed = on_failure.map(|to| failed(&format!("{id}: failure"), "failure", to));
-                let next = Way { outcome: Some(id.clone()), ..way(id, &response.next) };
+                let next = Edge { outcome: Some(id.clone()), ..edge(id, &response.next) };
                 std::iter::once(next).chain(failed)
             });
-            ways.collect()
+            transitions.collect()
         }
         GraphNode::ValidationGate { on_valid, on_invalid, .. } => {
-            vec![way("valid", on_valid), failed("invalid", "invalid", on_invalid)]
+            vec![edge("valid", on_valid), failed("invalid", "invalid", on_invalid)]
         }
         GraphNode::Reference { next, on_failure, .. } => {
             let failed = on_failure.as_ref().map(|to| failed("failure", "failure", to));
-            std::iter::once(way("", next)).chain(failed).collect()
+            std::iter::once(edge("", next)).chain(failed).collect()
         }
     }
 }
 
 /// Returns the ways between the nodes and endings of a graph.
 pub(super) fn flow_map(nodes: &BTreeMap<GraphNodeName, GraphNode>) -> FlowMap<&GraphNodeName> {
-    let from = |(name, node)| ways(node).into_iter().map(move |way| (name, way.to));
+    let from = |(name, node)| transitions(node).into_iter().map(move |edge| (name, edge.to));
     FlowMap::new([], nodes.iter().flat_map(from))
 }
 

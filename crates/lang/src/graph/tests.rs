@@ -27,10 +27,12 @@ fn reading(text: &str, profile: GraphProfile) -> ParsedGraph {
 }
 
 /// Returns the diagnostics of a graph, without its path.
-fn said(text: &str, profile: GraphProfile) -> Vec<String> {
+fn diagnostics(text: &str, profile: GraphProfile) -> Vec<String> {
     let found = reading(text, profile).diagnostics;
-    let said = found.iter().map(ToString::to_string);
-    said.map(|said| said.strip_prefix("g.yaml:").unwrap_or(&said).to_owned()).collect()
+    let diagnostics = found.iter().map(ToString::to_string);
+    diagnostics
+        .map(|diagnostics| diagnostics.strip_prefix("g.yaml:").unwrap_or(&diagnostics).to_owned())
+        .collect()
 }
 
 /// Returns a graph of these nodes; the first of them is in line 9.
@@ -70,6 +72,6 @@ fn act(action: &str) -> ActionKind {
 }
 
 /// Asserts that the graph has this one mistake.
-fn assert_one(text: &str, expected: &str) {
-    assert_eq!(said(text, GraphProfile::Lenient), [expected], "{text}");
+fn assert_diagnostic(text: &str, expected: &str) {
+    assert_eq!(diagnostics(text, GraphProfile::Lenient), [expected], "{text}");
 }

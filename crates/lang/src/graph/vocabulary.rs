@@ -13,7 +13,7 @@ pub use raymond_model::graph_types::TypeRole;
 
 /// A type that a program using the library adds. Its parameters may be any values.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnTypeSpec {
+pub struct CustomTypeSpec {
     pub role: TypeRole,
     /// The parameters it needs.
     pub required: Vec<String>,
@@ -23,7 +23,7 @@ pub struct OwnTypeSpec {
     pub class: RecoveryClass,
 }
 
-impl OwnTypeSpec {
+impl CustomTypeSpec {
     fn parameters(&self) -> Vec<TypeParameter<'_>> {
         let any = |name, required| TypeParameter { name, takes: ParameterKind::Any, required };
         let required = self.required.iter().map(|name| any(name, true));
@@ -50,7 +50,7 @@ pub struct TypeNameTaken {
 /// The types that a graph may use.
 #[derive(Debug, Clone, Default)]
 pub struct GraphVocabulary {
-    own: BTreeMap<String, OwnTypeSpec>,
+    custom: BTreeMap<String, CustomTypeSpec>,
 }
 
 impl GraphVocabulary {
@@ -63,25 +63,25 @@ impl GraphVocabulary {
     ///
     /// # Errors
     /// [`TypeNameTaken`] if there is such a type already.
-    pub fn add(&mut self, name: &str, own: OwnTypeSpec) -> Result<(), TypeNameTaken> {
+    pub fn add(&mut self, name: &str, custom: CustomTypeSpec) -> Result<(), TypeNameTaken> {
         let known = graph_type(name).is_some_and(|known| known.role.is_some());
-        if known || self.own.contains_key(name) {
+        if known || self.custom.contains_key(name) {
             return Err(TypeNameTaken { name: name.to_owned() });
         }
-        self.own.insert(name.to_owned(), own);
+        self.custom.insert(name.to_owned(), custom);
         Ok(())
     }
 
     /// Returns a type that was added.
-    pub fn own(&self, role: TypeRole, name: &str) -> Option<&OwnTypeSpec> {
-        self.own.get(name).filter(|own| own.role == role)
+    pub fn custom(&self, role: TypeRole, name: &str) -> Option<&CustomTypeSpec> {
+        self.custom.get(name).filter(|custom| custom.role == role)
     }
 
     /// Returns the parameters of a type; None if there is no such type.
     pub(crate) fn parameters(&self, role: TypeRole, name: &str) -> Option<Vec<TypeParameter<'_>>> {
         match all_types().find(|known| known.role == Some(role) && known.name == name) {
             Some(known) => Some(known.parameters.to_vec()),
-            None => self.own(role, name).map(OwnTypeSpec::parameters),
+            None => self.custom(role, name).map(CustomTypeSpec::parameters),
         }
     }
 
@@ -94,9 +94,9 @@ impl GraphVocabulary {
                 None => groups.push((group, vec![name])),
             }
         }
-        let own: Vec<&str> = self.own_names(role).collect();
-        if !own.is_empty() {
-            groups.push(("of this program", own));
+        let custom: Vec<&str> = self.custom_names(role).collect();
+        if !custom.is_empty() {
+            groups.push(("of this program", custom));
         }
         let groups = groups.iter().map(|(group, names)| format!("{group}: {}", names.join(", ")));
         groups.collect::<Vec<_>>().join("; ")
@@ -114,16 +114,19 @@ impl GraphVocabulary {
     /// Returns the names of all types.
     pub fn names(&self, role: TypeRole) -> Vec<&str> {
         let known = all_types().filter(|known| known.role == Some(role)).map(|known| known.name);
-        known.chain(self.own_names(role)).collect()
+        known.chain(self.custom_names(role)).collect()
     }
 
-    fn own_names(&self, role: TypeRole) -> impl Iterator<Item = &str> {
-        self.own.iter().filter(move |(_, own)| own.role == role).map(|(name, _)| name.as_str())
+    fn custom_names(&self, role: TypeRole) -> impl Iterator<Item = &str> {
+        self.custom
+            .iter()
+            .filter(move |(_, custom)| custom.role == role)
+            .map(|(name, _)| name.as_str())
     }
 
     /// Returns the sentence about a type; a type that a program adds has a general one.
     pub(crate) fn type_doc(&self, name: &str) -> &'static str {
-        let known = graph_type(name).filter(|_| !self.own.contains_key(name));
+        let known = graph_type(name).filter(|_| !self.custom.contains_key(name));
         known.map_or("A type of this program.", |known| known.doc)
     }
 
@@ -147,19 +150,19 @@ mod tests {
 
     #[test]
     fn added_type_is_known_in_its_role_and_duplicate_is_error() {
-        let own = OwnTypeSpec {
+        let spec = CustomTypeSpec {
             role: TypeRole::Consequence,
             required: vec!["channel".into()],
             optional: Vec::new(),
             class: RecoveryClass::Uncertain,
         };
         let mut vocabulary = GraphVocabulary::new();
-        assert_eq!(vocabulary.add("post", own.clone()), Ok(()));
-        assert!(vocabulary.own(TypeRole::Consequence, "post").is_some());
-        assert!(vocabulary.own(TypeRole::Precondition, "post").is_none());
+        assert_eq!(vocabulary.add("post", spec.clone()), Ok(()));
+        assert!(vocabulary.custom(TypeRole::Consequence, "post").is_some());
+        assert!(vocabulary.custom(TypeRole::Precondition, "post").is_none());
         assert!(vocabulary.names(TypeRole::Consequence).contains(&"post"));
         for name in ["post", "flag_set", "set_flag"] {
-            let taken = vocabulary.add(name, own.clone()).expect_err(name);
+            let taken = vocabulary.add(name, spec.clone()).expect_err(name);
             assert!(taken.to_string().contains("give yours another name"));
         }
     }

@@ -77,9 +77,9 @@ fn timeout_of_scripts_becomes_that_of_the_workflow_and_prompts_keep_theirs() {
     let notes = |text: &str| import("x.yaml", text).expect("imported").notes;
     let note = "states.B: a script cannot have its own `timeout` (2000.5s); `supervision.timeout` of raymond.yaml holds for all scripts";
     assert_eq!(notes(text), [note]);
-    let own = format!("supervision: {{ timeout: 3h }}\n{text}");
-    assert_eq!(files(&own)[0].1.matches("timeout").count(), 1);
-    assert_eq!(notes(&own).len(), 2);
+    let supervised = format!("supervision: {{ timeout: 3h }}\n{text}");
+    assert_eq!(files(&supervised)[0].1.matches("timeout").count(), 1);
+    assert_eq!(notes(&supervised).len(), 2);
     let short = "states:\n  A: { sh: x, timeout: 9 }\n";
     assert_eq!(
         (files(short)[0].1.as_str(), notes(short)),

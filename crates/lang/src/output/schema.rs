@@ -522,8 +522,8 @@ fn mistake(schema: &OutputSchema, test: &FieldTest) -> Option<String> {
     let impossible = match &test.accepts {
         ValueTest::OneOf(wanted) => {
             let is_known = |value: &&Value| {
-                let one = ValueTest::OneOf(vec![(*value).clone()]);
-                known.iter().any(|known| one.accepts(known))
+                let fixed = ValueTest::OneOf(vec![(*value).clone()]);
+                known.iter().any(|known| fixed.accepts(known))
             };
             wanted.iter().find(|value| !is_known(value))?.to_string()
         }

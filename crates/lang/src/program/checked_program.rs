@@ -39,7 +39,7 @@ pub struct Program {
     /// The labels of the facts it reads.
     pub labels: BTreeSet<String>,
     /// The facts of these labels that it can match, each place once.
-    pub facts: Vec<SoughtFacts>,
+    pub facts: Vec<MatchedFacts>,
     /// The keys of the context it needs: `x` of `@context/x`.
     pub context: BTreeSet<String>,
     /// True if it needs a branch: `@branch`.
@@ -346,7 +346,7 @@ pub enum ProgramCondition {
 
 /// The facts that one place of a program can match.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SoughtFacts {
+pub struct MatchedFacts {
     /// Their label.
     pub label: String,
     /// Their key; `None` for any.
@@ -608,7 +608,7 @@ pub fn has_break(body: &[Instruction]) -> bool {
 
 /// A way from an instruction to a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ProgramWay {
+pub struct ProgramTransition {
     /// The number of the state.
     pub to: usize,
     /// The case in which it is taken, for people; `None` for a `goto`, and for a timeout whose time is not known.
@@ -618,42 +618,46 @@ pub struct ProgramWay {
 }
 
 /// Returns the ways from an instruction itself, without those of its blocks.
-pub fn ways(kind: &InstructionKind) -> Vec<ProgramWay> {
-    let way = |to: Option<usize>, label: String, is_failure| {
-        to.map(|to| ProgramWay { to, label: Some(label), is_failure }).into_iter().collect()
+pub fn transitions(kind: &InstructionKind) -> Vec<ProgramTransition> {
+    let transition = |to: Option<usize>, label: String, is_failure| {
+        to.map(|to| ProgramTransition { to, label: Some(label), is_failure }).into_iter().collect()
     };
     let late = |WaitTimeout { after_ms, state }: &WaitTimeout| {
         let label = after_ms.map(|millis| format!("after {}", format_duration(millis)));
-        state.map(|to| ProgramWay { to, label, is_failure: true }).into_iter().collect()
+        state.map(|to| ProgramTransition { to, label, is_failure: true }).into_iter().collect()
     };
     match kind {
         InstructionKind::Goto(to) => {
-            vec![ProgramWay { to: *to, label: None, is_failure: false }]
+            vec![ProgramTransition { to: *to, label: None, is_failure: false }]
         }
         InstructionKind::Wait(wait) => [failures(&wait.condition), late(&wait.timeout)].concat(),
         InstructionKind::Branch { arms, .. } => {
             arms.iter().flat_map(|arm| failures(&arm.condition)).collect()
         }
         InstructionKind::Loop(repeat) => {
-            way(repeat.on_max, "after the last round".to_owned(), false)
+            transition(repeat.on_max, "after the last round".to_owned(), false)
         }
         InstructionKind::Run(run) => {
-            way(run.on_error, format!("{} fails", shortened(&run.command)), true)
+            transition(run.on_error, format!("{} fails", shortened(&run.command)), true)
         }
-        InstructionKind::StartWorkflow(start) => {
-            way(start.on_error, format!("{} is not started", shortened(&start.program)), true)
-        }
+        InstructionKind::StartWorkflow(start) => transition(
+            start.on_error,
+            format!("{} is not started", shortened(&start.program)),
+            true,
+        ),
         InstructionKind::UserInput(input) => late(&input.timeout),
         _ => Vec::new(),
     }
 }
 
 /// Returns the ways that a condition leads when a request has failed.
-pub(super) fn failures(condition: &ProgramCondition) -> Vec<ProgramWay> {
+pub(super) fn failures(condition: &ProgramCondition) -> Vec<ProgramTransition> {
     let failure = |part: &ProgramCondition| match part {
-        ProgramCondition::Response { request, on_error: Some(to) } => {
-            Some(ProgramWay { to: *to, label: Some(format!("{request} fails")), is_failure: true })
-        }
+        ProgramCondition::Response { request, on_error: Some(to) } => Some(ProgramTransition {
+            to: *to,
+            label: Some(format!("{request} fails")),
+            is_failure: true,
+        }),
         _ => None,
     };
     parts(condition).into_iter().filter_map(failure).collect()

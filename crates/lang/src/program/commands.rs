@@ -39,7 +39,7 @@ impl ProgramReader<'_> {
         let cwd = fields.get("cwd").and_then(|form| self.directory(form));
         let timeout_ms = self.optional(fields, "timeout", Self::duration);
         let repetition = self.repetition(fields);
-        let bind = self.optional(fields, "as", |own, form| own.taken_as(form, &OUTPUT_PARTS));
+        let bind = self.optional(fields, "as", |reader, form| reader.taken_as(form, &OUTPUT_PARTS));
         let on_error = self.optional(fields, "on-error", Self::state);
         Some(ProgramCommand {
             command: command?,
@@ -83,8 +83,7 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
     let all = || program.instructions();
     let is_read = |name: &str| {
         let code = format!("{name}/exit-code");
-        let reads =
-            |value: &&TextExpression| matches!(value, TextExpression::Bound(own) if **own == *code);
+        let reads = |value: &&TextExpression| matches!(value, TextExpression::Bound(symbol) if **symbol == *code);
         all().flat_map(|instruction| expressions(&instruction.kind)).any(|value| reads(&value))
     };
     let mut warned = Vec::new();

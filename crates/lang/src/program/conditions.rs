@@ -119,7 +119,7 @@ impl ProgramReader<'_> {
         let key = self.optional(fields, "key", Self::value);
         let equals = self.optional(fields, "equals", Self::value);
         let consume = fields.get("consume").map_or(Some(false), |form| self.boolean(form));
-        let bind = self.optional(fields, "as", |own, form| own.taken_as(form, &["key"]));
+        let bind = self.optional(fields, "as", |reader, form| reader.taken_as(form, &["key"]));
         if let Some(form) = fields.get("consume").filter(|_| stands != ConditionPosition::Whole) {
             let why = "a fact is taken only if it is the whole condition, or a part of `or`: `(wait (signal … :consume true))`";
             return self.refuse(form.at, "SX211", why);

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::checked_program::{
     Instruction, InstructionKind, LoopInstruction, Program, ProgramCondition, ProgramSymbol,
     TextExpression, blocks, condition_expressions, expressions, failures, falls_through, has_break,
-    instructions, parts, ways,
+    instructions, parts, transitions,
 };
 use super::contradictions;
 use crate::diagnostic::{FileDiagnostics, quoted};
@@ -30,17 +30,18 @@ pub(super) fn check(program: &Program, report: &mut FileDiagnostics) {
 
 /// Returns the ways between the states of a program, by their numbers, each with whether it is taken by falling
 /// through the end of a state.
-pub(crate) fn state_ways(program: &Program) -> impl Iterator<Item = (usize, usize, bool)> {
+pub(crate) fn state_edges(program: &Program) -> impl Iterator<Item = (usize, usize, bool)> {
     program.states.iter().enumerate().flat_map(|(number, state)| {
-        let named =
-            instructions(&state.body).into_iter().flat_map(|instruction| ways(&instruction.kind));
+        let named = instructions(&state.body)
+            .into_iter()
+            .flat_map(|instruction| transitions(&instruction.kind));
         let falls = falls_through(&state.body).then_some((number, number + 1, true));
-        named.map(move |way| (number, way.to, false)).chain(falls)
+        named.map(move |transition| (number, transition.to, false)).chain(falls)
     })
 }
 
 fn unreachable(program: &Program, report: &mut FileDiagnostics) {
-    let map = FlowMap::new([], state_ways(program).map(|(from, to, _)| (from, to)));
+    let map = FlowMap::new([], state_edges(program).map(|(from, to, _)| (from, to)));
     let reached = map.reached_from([0]);
     for (number, state) in program.states.iter().enumerate() {
         if !reached.contains(&number) {
@@ -142,7 +143,7 @@ impl<'program> ControlFlow<'program> {
         after: usize,
         around: Around,
     ) -> usize {
-        let next = ways(&instruction.kind).iter().map(|way| way.to).collect();
+        let next = transitions(&instruction.kind).iter().map(|transition| transition.to).collect();
         let state = around.state;
         let mut step =
             Step { state, instruction: Some(instruction), arm: None, next, anyway: None };
@@ -159,7 +160,7 @@ impl<'program> ControlFlow<'program> {
                 let otherwise = body.map_or(after, |body| self.body(body, after, around));
                 return arms.iter().rev().fold(otherwise, |otherwise, arm| {
                     let mut next = vec![self.body(&arm.body, after, around), otherwise];
-                    next.extend(failures(&arm.condition).iter().map(|way| way.to));
+                    next.extend(failures(&arm.condition).iter().map(|transition| transition.to));
                     let (instruction, arm) = (Some(instruction), Some(&arm.condition));
                     self.step(Step { state, instruction, arm, next, anyway })
                 });
@@ -201,7 +202,7 @@ impl<'program> ControlFlow<'program> {
         for LoopSteps { instruction, repeat, head, first, after } in &self.loops {
             let leaves = |instruction: &&Instruction| {
                 matches!(instruction.kind, InstructionKind::Terminal { .. })
-                    || !ways(&instruction.kind).is_empty()
+                    || !transitions(&instruction.kind).is_empty()
             };
             let is_left = repeat.on_max.is_some()
                 || has_break(&repeat.body)

@@ -79,11 +79,12 @@ impl ProgramDefinitions {
         let mut names: Vec<String> = Vec::new();
         for parameter in parameters {
             match &parameter.content {
-                FormContent::Symbol(own) if names.contains(own) => {
-                    let why = format!("the parameter {} is given twice; rename one", quoted(own));
+                FormContent::Symbol(symbol) if names.contains(symbol) => {
+                    let why =
+                        format!("the parameter {} is given twice; rename one", quoted(symbol));
                     report.error(parameter.at, "SX204", why);
                 }
-                FormContent::Symbol(own) if !is_taken(own) => names.push(own.clone()),
+                FormContent::Symbol(symbol) if !is_taken(symbol) => names.push(symbol.clone()),
                 _ => {
                     let why = format!(
                         "a parameter is a plain name, such as `who`, not {}",

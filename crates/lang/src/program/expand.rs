@@ -142,11 +142,11 @@ impl<'a> DefinitionExpander<'a> {
         }
         let values = arguments.iter().map(|form| self.form(form, bindings, depth + 1));
         let values: Vec<Form> = values.collect();
-        let own: Bindings = parameters.into_iter().zip(values).collect();
+        let inner: Bindings = parameters.into_iter().zip(values).collect();
         self.around.push(name.to_owned());
         let size: usize = body.iter().map(size).sum();
         let expanded = if self.pays(size, form.at) {
-            self.body(&body, in_action, &own, depth + 1)
+            self.body(&body, in_action, &inner, depth + 1)
         } else {
             Vec::new()
         };
@@ -215,10 +215,10 @@ impl<'a> DefinitionExpander<'a> {
             if !self.pays(size, form.at) {
                 return FormContent::Wrong;
             }
-            let mut own = bindings.clone();
-            own.insert(name.clone(), element.clone());
+            let mut bound = bindings.clone();
+            bound.insert(name.clone(), element.clone());
             let mut parts = vec![element];
-            let body = self.body(body, false, &own, depth + 2);
+            let body = self.body(body, false, &bound, depth + 2);
             parts.extend(body.into_iter().map(as_instruction));
             all.push(Form { content: FormContent::List(parts), ..form.clone() });
         }
@@ -262,11 +262,11 @@ impl<'a> DefinitionExpander<'a> {
 }
 
 fn size(form: &Form) -> usize {
-    let own = match &form.content {
+    let content_cost = match &form.content {
         FormContent::List(forms) => forms.iter().map(size).sum(),
         _ => form.text().map_or(0, str::len),
     };
-    FORM_COST + own
+    FORM_COST + content_cost
 }
 
 /// Returns an action as an instruction: in its own `action`.

@@ -45,7 +45,7 @@ impl ProgramFiles {
 /// The forms of all files of a program.
 pub(super) struct LoadedForms {
     /// The forms of the program's own file, without `require`.
-    pub(super) own: Vec<Form>,
+    pub(super) main_forms: Vec<Form>,
     /// The forms of the libraries.
     pub(super) required: Vec<Form>,
     pub(super) files: ProgramFiles,
@@ -64,21 +64,21 @@ pub(super) fn load(
 ) -> Option<LoadedForms> {
     let lines = LineIndex::new(text);
     let recovered = parse::recover(text, &lines, report)?;
-    let own = parse::forms(&recovered, &lines, report);
+    let main_forms = parse::forms(&recovered, &lines, report);
     let mut loader = LibraryLoader {
         path,
         source,
         report,
         read: Vec::new(),
         loaded: LoadedForms {
-            own: Vec::new(),
+            main_forms: Vec::new(),
             required: Vec::new(),
             files: ProgramFiles(vec![(0, path.to_owned())]),
             text: text.to_owned(),
             faults: Vec::new(),
         },
     };
-    loader.loaded.own = loader.required_by(own, &mut Vec::new());
+    loader.loaded.main_forms = loader.required_by(main_forms, &mut Vec::new());
     Some(loader.loaded)
 }
 
@@ -158,8 +158,8 @@ impl LibraryLoader<'_> {
         let lines = LineIndex::new(text);
         let mut report = FileDiagnostics::new(path);
         let recovered = parse::recover(text, &lines, &mut report);
-        let mut forms =
-            recovered.map_or_else(Vec::new, |own| parse::forms(&own, &lines, &mut report));
+        let mut forms = recovered
+            .map_or_else(Vec::new, |main_forms| parse::forms(&main_forms, &lines, &mut report));
         self.loaded.faults.extend(report.sorted());
         let all = &mut self.loaded.text;
         all.push('\n');

@@ -5,8 +5,8 @@
 
 use crate::flow::{END, EdgeKind, FAILED, Flow, PlaceKind, START};
 use crate::program::checked_program::{
-    BranchArm, Instruction, InstructionKind, Program, ProgramCondition, ProgramWay, TextExpression,
-    failures, falls_through, parts, shortened, ways,
+    BranchArm, Instruction, InstructionKind, Program, ProgramCondition, ProgramTransition,
+    TextExpression, failures, falls_through, parts, shortened, transitions,
 };
 use raymond_model::time::format_duration;
 
@@ -98,7 +98,7 @@ impl<'a> ProgramFlowBuilder<'a> {
                         _ => {}
                     }
                 }
-                self.ways(ways(kind));
+                self.transitions(transitions(kind));
             }
             InstructionKind::Action(body) => self.body(body, arm),
             InstructionKind::Loop(repeat) => {
@@ -106,7 +106,7 @@ impl<'a> ProgramFlowBuilder<'a> {
                 if falls_through(&repeat.body) {
                     self.lead(self.here, "loop", EdgeKind::Goes);
                 }
-                self.ways(ways(kind));
+                self.transitions(transitions(kind));
             }
             InstructionKind::ForEach(bodies) => {
                 for parallel in bodies {
@@ -119,7 +119,7 @@ impl<'a> ProgramFlowBuilder<'a> {
                 for BranchArm { condition, body } in arms {
                     let label = condition_label(condition, self.program);
                     self.body(body, Some(&label));
-                    self.ways(failures(condition));
+                    self.transitions(failures(condition));
                 }
                 if let Some(body) = otherwise {
                     self.body(body, Some("otherwise"));
@@ -127,7 +127,7 @@ impl<'a> ProgramFlowBuilder<'a> {
             }
             InstructionKind::Goto(to) => {
                 let label = Some(shortened(arm.unwrap_or_default()));
-                self.ways(vec![ProgramWay { to: *to, label, is_failure: false }]);
+                self.transitions(vec![ProgramTransition { to: *to, label, is_failure: false }]);
             }
             // A state that only ends is an end itself.
             InstructionKind::Terminal { .. } if arm.is_none() && self.is_terminal => {}
@@ -151,24 +151,24 @@ impl<'a> ProgramFlowBuilder<'a> {
             InstructionKind::Log(template) => self.signals(&template.arguments),
             InstructionKind::UserInput(input) => {
                 self.signals(&input.prompt.arguments);
-                self.ways(ways(kind));
+                self.transitions(transitions(kind));
             }
             InstructionKind::StartWorkflow(start) => {
                 let id = format!("/workflow/{}", start.program);
                 self.flow.place(&id, &start.program, PlaceKind::Graph);
                 self.lead(&id, "start-workflow", EdgeKind::Forks);
-                self.ways(ways(kind));
+                self.transitions(transitions(kind));
                 self.signals(start.expressions());
             }
             InstructionKind::Run(run) => {
                 self.signals(&run.arguments);
-                self.ways(ways(kind));
+                self.transitions(transitions(kind));
             }
         }
     }
 
-    fn ways(&mut self, ways: Vec<ProgramWay>) {
-        for ProgramWay { to, label, is_failure } in ways {
+    fn transitions(&mut self, transitions: Vec<ProgramTransition>) {
+        for ProgramTransition { to, label, is_failure } in transitions {
             let kind = if is_failure { EdgeKind::Fails } else { EdgeKind::Goes };
             if let (Some(label), Some(state)) = (label, self.program.states.get(to)) {
                 self.lead(&state.name, &label, kind);

@@ -25,7 +25,7 @@ use crate::program::checked_program::{
     InstructionKind, ParallelBody, ProgramCondition, ProgramSymbol, TextExpression,
 };
 pub use crate::program::interpreter::commands::{DEFINITION_LABEL, published_facts};
-pub use crate::program::interpreter::shown::sought_facts;
+pub use crate::program::interpreter::shown::selected_facts;
 use crate::source::SourcePlace;
 
 mod commands;
@@ -187,7 +187,7 @@ impl<'environment> ProgramInterpreter<'environment> {
     }
 
     /// Takes the result of the activity that was pending at the current position.
-    fn take_own_result(
+    fn take_single_result(
         &mut self,
         fetched: Option<Result<ActivityResult, String>>,
     ) -> Result<(), ProgramSuspension> {
@@ -386,7 +386,9 @@ impl ProgramInterpreter<'_> {
 
     /// Binds a fact that was taken for the current wait.
     fn bind_taken(&mut self, fact: &Fact) {
-        if let Some(InstructionKind::Wait(wait)) = self.instruction().map(|own| &own.kind) {
+        if let Some(InstructionKind::Wait(wait)) =
+            self.instruction().map(|instruction| &instruction.kind)
+        {
             self.bind(&wait.condition, Some(fact));
         }
     }
@@ -548,19 +550,19 @@ impl ProgramInterpreter<'_> {
         act: impl FnOnce(&mut Self) -> Result<T, ProgramSuspension>,
     ) -> Result<T, ProgramSuspension> {
         let depth = self.position.cursor.len();
-        let mut own = std::mem::take(&mut self.position.parallel[number]);
-        self.exchange(&mut own);
+        let mut body = std::mem::take(&mut self.position.parallel[number]);
+        self.exchange(&mut body);
         self.depth += 1;
         let outcome = act(self);
         self.depth -= 1;
         if self.position.cursor.len() <= depth {
             return outcome;
         }
-        self.exchange(&mut own);
-        for (outer, inner) in self.position.cursor.iter_mut().zip(&own.cursor) {
+        self.exchange(&mut body);
+        for (outer, inner) in self.position.cursor.iter_mut().zip(&body.cursor) {
             outer.blocked |= inner.blocked;
         }
-        self.position.parallel[number] = own;
+        self.position.parallel[number] = body;
         let is_due = matches!(
             outcome,
             Err(ProgramSuspension::Then(AdvanceNext::Action(
@@ -572,15 +574,15 @@ impl ProgramInterpreter<'_> {
     }
 
     /// Exchanges the position with that of a body.
-    fn exchange(&mut self, own: &mut ParallelPosition) {
+    fn exchange(&mut self, body: &mut ParallelPosition) {
         let position = &mut self.position;
-        std::mem::swap(&mut position.cursor, &mut own.cursor);
-        std::mem::swap(&mut position.partial, &mut own.partial);
-        std::mem::swap(&mut position.changes, &mut own.changes);
-        std::mem::swap(&mut position.wait, &mut own.wait);
-        std::mem::swap(&mut position.parallel, &mut own.parallel);
-        std::mem::swap(&mut position.active, &mut own.active);
-        std::mem::swap(&mut self.command, &mut own.command);
+        std::mem::swap(&mut position.cursor, &mut body.cursor);
+        std::mem::swap(&mut position.partial, &mut body.partial);
+        std::mem::swap(&mut position.changes, &mut body.changes);
+        std::mem::swap(&mut position.wait, &mut body.wait);
+        std::mem::swap(&mut position.parallel, &mut body.parallel);
+        std::mem::swap(&mut position.active, &mut body.active);
+        std::mem::swap(&mut self.command, &mut body.command);
     }
 
     /// Takes the result of the pending activity, in the body that needs it.
@@ -592,7 +594,7 @@ impl ProgramInterpreter<'_> {
             Some(number) if number < self.position.parallel.len() => {
                 self.in_body(number, |body| body.take_result(fetched))
             }
-            _ => self.take_own_result(fetched),
+            _ => self.take_single_result(fetched),
         }
     }
 }

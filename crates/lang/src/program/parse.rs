@@ -356,7 +356,7 @@ struct RecoveryScanner<'text> {
     fixed: Vec<u8>,
     tokens: Vec<BracketToken>,
     /// True if the current line has a token already.
-    begun: bool,
+    has_token: bool,
     wrong: BTreeSet<usize>,
     faults: Vec<(usize, &'static str, String)>,
     /// A string of several lines whose end looks like a beginning, and the number of faults before it.
@@ -373,7 +373,7 @@ impl<'text> RecoveryScanner<'text> {
             at: 0,
             fixed: text.as_bytes().to_vec(),
             tokens: Vec::new(),
-            begun: false,
+            has_token: false,
             wrong: BTreeSet::new(),
             faults: Vec::new(),
             suspect: None,
@@ -385,7 +385,7 @@ impl<'text> RecoveryScanner<'text> {
         while let Some(c) = self.rest().chars().next() {
             match c {
                 '\n' => {
-                    self.begun = false;
+                    self.has_token = false;
                     self.at += 1;
                 }
                 c if c.is_whitespace() => self.at += c.len_utf8(),
@@ -413,7 +413,7 @@ impl<'text> RecoveryScanner<'text> {
 
     fn token(&mut self, kind: BracketKind) {
         let column = self.lines.place(self.at).column;
-        let first = !std::mem::replace(&mut self.begun, true);
+        let first = !std::mem::replace(&mut self.has_token, true);
         self.tokens.push(BracketToken { kind, at: self.at, column, first });
     }
 
@@ -433,7 +433,7 @@ impl<'text> RecoveryScanner<'text> {
                 None => break,
             }
             if depth == 0 {
-                self.begun &= !self.text[start..end].contains('\n');
+                self.has_token &= !self.text[start..end].contains('\n');
                 return self.blank(end - start);
             }
         }

@@ -40,8 +40,8 @@ fn read_and_check(
     let Some(loaded) = files::load(path, text, source, &mut report) else {
         return ParsedProgram { program: None, diagnostics: report.sorted() };
     };
-    let LoadedForms { own, required, files, text: all_text, faults } = loaded;
-    let (forms, defined, variables) = expanded(own, required, &files, &mut report);
+    let LoadedForms { main_forms: main, required, files, text: all_text, faults } = loaded;
+    let (forms, defined, variables) = expanded(main, required, &files, &mut report);
     let lines = LineIndex::new(&all_text);
     let mut reader = ProgramReader::new(&all_text, &lines, source, &files, report);
     reader.defined = defined;
@@ -85,7 +85,7 @@ fn read_and_check(
 /// Returns the forms of a program with what its definitions mean, the names of these, and the names of the elements of
 /// `for-each`.
 fn expanded(
-    own: Vec<Form>,
+    main: Vec<Form>,
     required: Vec<Form>,
     files: &ProgramFiles,
     report: &mut FileDiagnostics,
@@ -100,8 +100,8 @@ fn expanded(
             report.error(form.at, "SX201", why);
         }
     }
-    let own = definitions.take(own, files, report);
-    let forms = DefinitionExpander::new(&mut definitions, report).file(own);
+    let main = definitions.take(main, files, report);
+    let forms = DefinitionExpander::new(&mut definitions, report).file(main);
     for (name, at) in definitions.unused() {
         if files.resolve(at).0.is_none() {
             let why = format!("{} is never used; remove it", quoted(name));

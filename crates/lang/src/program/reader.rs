@@ -7,7 +7,7 @@ use granit_parser::ScalarStyle;
 use crate::diagnostic::{FileDiagnostics, quoted};
 use crate::output::{OutputSchema, SchemaField, schema_of};
 use crate::program::checked_program::{
-    InstructionKind, Program, ProgramRole, ProgramSymbol, SoughtFacts, TextExpression, WaitTimeout,
+    InstructionKind, MatchedFacts, Program, ProgramRole, ProgramSymbol, TextExpression, WaitTimeout,
 };
 use crate::program::files::ProgramFiles;
 use crate::program::parse::{Form, FormContent, LineIndex};
@@ -56,7 +56,7 @@ pub(super) struct NotedUses {
     /// The labels of the facts that are read.
     pub(super) labels: BTreeSet<String>,
     /// The facts of these labels that can matter.
-    pub(super) facts: Vec<SoughtFacts>,
+    pub(super) facts: Vec<MatchedFacts>,
     /// The keys of the states of other runs that are looked at.
     pub(super) state_keys: Vec<TextExpression>,
     /// The keys of the context that are needed.

@@ -100,8 +100,8 @@ impl RequestNames {
                     if !self.declared.contains_key(name) && is_new {
                         let nearest = free.get_mut(block).and_then(Vec::pop);
                         if let Some(number) = nearest {
-                            let own = bound.entry(ProgramSymbol::clone(name));
-                            own.or_insert((*at, Vec::new())).1.push(number);
+                            let sends = bound.entry(ProgramSymbol::clone(name));
+                            sends.or_insert((*at, Vec::new())).1.push(number);
                         }
                     }
                 }

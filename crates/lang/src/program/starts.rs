@@ -21,7 +21,7 @@ impl ProgramReader<'_> {
         let branch = self.optional(fields, "branch", Self::value);
         let context = self.optional(fields, "context", Self::pairs);
         let budget = self.optional(fields, "budget", Self::budget_part);
-        let bind = self.optional(fields, "as", |own, form| own.taken_as(form, &START_PARTS));
+        let bind = self.optional(fields, "as", |reader, form| reader.taken_as(form, &START_PARTS));
         let on_error = self.optional(fields, "on-error", Self::state);
         Some(StartWorkflow {
             program: program?,
@@ -64,7 +64,7 @@ impl ProgramReader<'_> {
     /// Checks that a program of this name is defined, as far as the defined programs are known.
     fn find_defined_program(&self, name: &str) -> Result<(), String> {
         let Some(defined) = self.source.defined_programs() else { return Ok(()) };
-        if defined.iter().any(|own| own == name) {
+        if defined.iter().any(|defined_name| defined_name == name) {
             return Ok(());
         }
         let file = [".lisp", ".duet"].into_iter().find_map(|ending| {

@@ -35,10 +35,12 @@ fn reading(text: &str) -> ParsedProgram {
 }
 
 /// Returns the diagnostics of a program, without its path.
-fn said(text: &str) -> Vec<String> {
+fn diagnostics(text: &str) -> Vec<String> {
     let found = reading(text).diagnostics;
-    let said = found.iter().map(ToString::to_string);
-    said.map(|said| said.strip_prefix("p.lisp:").unwrap_or(&said).to_owned()).collect()
+    let diagnostics = found.iter().map(ToString::to_string);
+    diagnostics
+        .map(|diagnostics| diagnostics.strip_prefix("p.lisp:").unwrap_or(&diagnostics).to_owned())
+        .collect()
 }
 
 fn program(text: &str) -> Program {
@@ -52,6 +54,6 @@ fn state(body: &str) -> String {
 }
 
 /// Asserts that the program has these mistakes and no others.
-fn assert_said(text: &str, expected: &[&str]) {
-    assert_eq!(said(text), expected, "{text}");
+fn assert_diagnostics(text: &str, expected: &[&str]) {
+    assert_eq!(diagnostics(text), expected, "{text}");
 }

@@ -1,6 +1,6 @@
 //! Reads expressions whose value is a text, and the templates that contain them.
 
-use super::checked_program::{ProgramSymbol, SoughtFacts, TextExpression, TextTemplate};
+use super::checked_program::{MatchedFacts, ProgramSymbol, TextExpression, TextTemplate};
 use super::reader::{FormFields, ProgramReader, VALUE};
 use crate::diagnostic::quoted;
 use crate::program::parse::{Form, FormContent};
@@ -147,7 +147,7 @@ impl ProgramReader<'_> {
         // A run that has ended otherwise must be seen, too.
         let value = value.filter(|_| label != STATE_LABEL);
         let sought =
-            SoughtFacts { label: label.to_owned(), key: key.cloned(), value: value.cloned() };
+            MatchedFacts { label: label.to_owned(), key: key.cloned(), value: value.cloned() };
         if !self.noted.facts.contains(&sought) {
             self.noted.facts.push(sought);
         }

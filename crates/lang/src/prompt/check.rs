@@ -115,7 +115,7 @@ pub(super) fn check_reachable(
 ) -> Vec<Diagnostic> {
     let mut report = FolderDiagnostics::new(source, &StarterConsent::default());
     report.files(workflow_map);
-    report.ways(workflow_map);
+    report.check_edges(workflow_map);
     report.outputs(workflow_map);
     report.lost_frontmatter(by_text);
     let worth = ["RF001", "RF002", "RF101", "RF102", "RF108", "RF402", "RF501"];
@@ -185,7 +185,7 @@ impl FolderDiagnostics<'_> {
         has_unknown: bool,
     ) {
         self.files(workflow_map);
-        self.ways(workflow_map);
+        self.check_edges(workflow_map);
         self.shown_tags(workflow_map);
         self.entries(workflow_map);
         self.tags(workflow_map);
@@ -335,7 +335,7 @@ impl FolderDiagnostics<'_> {
         }
         // What a text only mentions may be no state.
         let mut entered: BTreeSet<&StateName> =
-            workflow_map.ways().flat_map(Transition::states).collect();
+            workflow_map.transitions().flat_map(Transition::states).collect();
         entered.insert(&workflow_map.entry);
         for (name, prompt) in workflow_map.prompts() {
             if entered.contains(name) && prompt.is_without_end() {
@@ -377,7 +377,7 @@ impl FolderPrompt {
     /// Returns whether nothing tells an agent how to end or go on, as far as is known: a placeholder may.
     fn is_without_end(&self) -> bool {
         let is_known = |name: &str| ["input", RUN_ID].contains(&name) || RESERVED.contains(&name);
-        let shows_nothing = !self.shows_tags && self.misspelt.is_empty() && self.ways.is_empty();
+        let shows_nothing = !self.shows_tags && self.misspelt.is_empty() && self.edges.is_empty();
         shows_nothing
             && self.errors.is_empty()
             && self.places.policy.is_none()

@@ -161,7 +161,7 @@ fn is_of_yaml(line: &str) -> bool {
 
 /// Returns whether frontmatter may have a key.
 fn is_known(key: &&str) -> bool {
-    RawFrontmatter::KEYS.iter().any(|own| own.name == *key) || turn_options::KEYS.contains(key)
+    RawFrontmatter::KEYS.iter().any(|known| known.name == *key) || turn_options::KEYS.contains(key)
 }
 
 // The parts of a markdown text that quote: code blocks, inline code and comments.

@@ -121,7 +121,7 @@ impl RawEvaluator {
                     let message = "a pattern needs `then`, the transition to take if it matches, or `else`, if it does not";
                     return Err(Error::new(pattern.at, message));
                 }
-                let [found, missing] = [found, missing].map(|way| way.map(Box::new));
+                let [found, missing] = [found, missing].map(|transition| transition.map(Box::new));
                 Ok(Evaluator::Pattern { pattern: pattern.value, found, missing })
             }
             (None, Some(prompt)) => {

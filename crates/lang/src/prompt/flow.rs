@@ -30,13 +30,13 @@ impl WorkflowMap {
         N: IntoIterator,
         N::Item: Into<Option<&'map StateName>>,
     {
-        let ways =
-            self.texts().flat_map(|(name, text)| text.ways.iter().map(move |way| (name, way)));
-        let ways = ways.flat_map(|(name, way)| {
-            let next = next(&way.transition).into_iter().filter_map(Into::into);
+        let edges =
+            self.texts().flat_map(|(name, text)| text.edges.iter().map(move |edge| (name, edge)));
+        let edges = edges.flat_map(|(name, edge)| {
+            let next = next(&edge.transition).into_iter().filter_map(Into::into);
             next.filter_map(|to| Some((name, self.known(to)?))).collect::<Vec<_>>()
         });
-        FlowMap::new(self.states.keys(), ways)
+        FlowMap::new(self.states.keys(), edges)
     }
 
     /// Returns the states that an agent reaches from these without calling, being called, or forgetting.
@@ -64,8 +64,8 @@ impl WorkflowMap {
     }
 
     /// Returns the known transitions of its prompts and scripts.
-    pub fn ways(&self) -> impl Iterator<Item = &Transition> {
-        self.texts().flat_map(|(_, state)| &state.ways).map(|way| &way.transition)
+    pub fn transitions(&self) -> impl Iterator<Item = &Transition> {
+        self.texts().flat_map(|(_, state)| &state.edges).map(|edge| &edge.transition)
     }
 
     /// Returns the map's own name of a state that it has.
@@ -85,8 +85,8 @@ impl WorkflowMap {
         let mut builder = FolderFlowBuilder { workflow_map: self, flow };
         builder.flow.join(START, self.entry.as_str(), "", EdgeKind::Goes);
         for (name, prompt) in self.texts() {
-            for (index, way) in prompt.ways.iter().enumerate() {
-                builder.way(name, prompt, index, way);
+            for (index, edge) in prompt.edges.iter().enumerate() {
+                builder.edge(name, prompt, index, edge);
             }
             builder.mentions(name, prompt);
             if let Some(evaluator) = prompt.evaluator() {
@@ -132,10 +132,16 @@ struct FolderFlowBuilder<'a> {
 
 impl<'a> FolderFlowBuilder<'a> {
     /// Adds a way from a state, unless it is a result.
-    fn way(&mut self, name: &StateName, prompt: &FolderPrompt, index: usize, way: &TransitionEdge) {
-        let (kind, along) = match &way.transition {
+    fn edge(
+        &mut self,
+        name: &StateName,
+        prompt: &FolderPrompt,
+        index: usize,
+        edge: &TransitionEdge,
+    ) {
+        let (kind, along) = match &edge.transition {
             Transition::Result { .. } => return,
-            Transition::Goto { .. } if way.is_of_join() => (EdgeKind::Fails, None),
+            Transition::Goto { .. } if edge.is_of_join() => (EdgeKind::Fails, None),
             Transition::Goto { .. } => (EdgeKind::Goes, None),
             Transition::Ask { next, .. } => (EdgeKind::Fails, Some((next, "ask"))),
             Transition::Reset { .. } => (EdgeKind::Resets, None),
@@ -147,22 +153,22 @@ impl<'a> FolderFlowBuilder<'a> {
                 (kind, Some((next, "next")))
             }
         };
-        let label = [label(way, kind), when(way, index, prompt)].concat();
-        let late = way.transition.timeout_state();
+        let label = [label(edge, kind), when(edge, index, prompt)].concat();
+        let late = edge.transition.timeout_state();
         let edges = [
             along.map(|(next, label)| (next, label, EdgeKind::Goes)),
             late.map(|late| (late, "no answer", kind)),
-            way.transition.target().map(|target| (target, &*label, kind)),
+            edge.transition.target().map(|target| (target, &*label, kind)),
         ];
         for (to, label, kind) in edges.into_iter().flatten() {
-            self.flow.join_if(way.is_certain(), name.as_str(), to.as_str(), label, kind);
+            self.flow.join_if(edge.is_certain(), name.as_str(), to.as_str(), label, kind);
         }
     }
 
     /// Adds the states that the text of a state without policy only mentions.
     fn mentions(&mut self, name: &StateName, prompt: &FolderPrompt) {
         let named: BTreeSet<&StateName> =
-            prompt.ways.iter().flat_map(|way| way.transition.states()).collect();
+            prompt.edges.iter().flat_map(|edge| edge.transition.states()).collect();
         for other in prompt.mentioned.iter().filter(|_| prompt.is_open()) {
             if other != name && !named.contains(other) {
                 self.flow.join_if(false, name.as_str(), other.as_str(), "", EdgeKind::Goes);
@@ -190,20 +196,20 @@ impl<'a> FolderFlowBuilder<'a> {
     fn results(&mut self) {
         let workflow_map = self.workflow_map;
         let (joined_children, joined) = self.joined();
-        let on_their_own = workflow_map.ways().filter_map(|transition| match transition {
+        let started = workflow_map.transitions().filter_map(|transition| match transition {
             Transition::Reset { target, .. } => Some(target).filter(|to| !joined.contains(to)),
             Transition::Fork { target, .. } => {
                 Some(target).filter(|to| !joined_children.contains(to))
             }
             _ => None,
         });
-        let ending = self.until_the_end(on_their_own.chain([&workflow_map.entry]));
+        let ending = self.until_the_end(started.chain([&workflow_map.entry]));
         if ending.iter().any(|name| self.gives_result(name).is_some()) {
             self.flow.place(END, "end", PlaceKind::End);
         }
         self.results_of(&ending, END, "result", EdgeKind::Ends);
         for (caller, prompt) in workflow_map.texts() {
-            for (target, return_to) in prompt.ways.iter().filter_map(TransitionEdge::call) {
+            for (target, return_to) in prompt.edges.iter().filter_map(TransitionEdge::call) {
                 let (level, to) = (workflow_map.level([target]), return_to.as_str());
                 // If no result is known, the call itself leads to the caller's next state.
                 if !self.results_of(&level, to, "returns", EdgeKind::Returns) {
@@ -218,17 +224,17 @@ impl<'a> FolderFlowBuilder<'a> {
         &self,
         from: impl IntoIterator<Item = &'a StateName>,
     ) -> BTreeSet<&'a StateName> {
-        let mut begun: BTreeSet<&StateName> = from.into_iter().collect();
+        let mut started: BTreeSet<&StateName> = from.into_iter().collect();
         loop {
-            let reached = self.workflow_map.level(begun.iter().copied());
+            let reached = self.workflow_map.level(started.iter().copied());
             let texts =
                 reached.iter().filter_map(|name| self.workflow_map.states.get(*name)?.text());
-            let resets = texts.flat_map(|state| &state.ways).filter_map(|way| {
-                way.transition.target().filter(|_| way.transition.tag() == TagName::Reset)
+            let resets = texts.flat_map(|state| &state.edges).filter_map(|edge| {
+                edge.transition.target().filter(|_| edge.transition.tag() == TagName::Reset)
             });
-            let before = begun.len();
-            begun.extend(resets);
-            if begun.len() == before {
+            let before = started.len();
+            started.extend(resets);
+            if started.len() == before {
                 return reached;
             }
         }
@@ -257,8 +263,8 @@ impl<'a> FolderFlowBuilder<'a> {
             FolderState::Graph(_) | FolderState::Program(_) => Some(true),
             FolderState::Beyond(..) => Some(false),
             FolderState::Prompt(prompt) | FolderState::Script(prompt) => {
-                let ways = prompt.ways.iter();
-                let results = ways.filter(|way| way.transition.tag() == TagName::Result);
+                let edges = prompt.edges.iter();
+                let results = edges.filter(|edge| edge.transition.tag() == TagName::Result);
                 results.map(TransitionEdge::is_certain).max()
             }
             FolderState::Unreadable(_) | FolderState::Other => None,
@@ -267,26 +273,27 @@ impl<'a> FolderFlowBuilder<'a> {
 }
 
 /// Returns the tag, with the list and the variables that a policy requires.
-fn label(way: &TransitionEdge, kind: EdgeKind) -> String {
-    match way.origin {
+fn label(edge: &TransitionEdge, kind: EdgeKind) -> String {
+    match edge.origin {
         TransitionOrigin::Failure => return "too many failed".to_owned(),
         TransitionOrigin::Timeout => return "not in time".to_owned(),
         TransitionOrigin::Policy | TransitionOrigin::Evaluator | TransitionOrigin::Text => {}
     }
-    let tag = std::iter::once(way.transition.tag().to_string());
-    let list = match &way.transition {
+    let tag = std::iter::once(edge.transition.tag().to_string());
+    let list = match &edge.transition {
         Transition::Fork { each: Some(each), .. } => Some(list(each)),
         _ => (kind == EdgeKind::FansOut).then(|| "several at once".to_owned()),
     };
-    let fixed = way.transition.variables().iter().filter(|_| way.origin != TransitionOrigin::Text);
+    let fixed =
+        edge.transition.variables().iter().filter(|_| edge.origin != TransitionOrigin::Text);
     let fixed = fixed.map(|(name, value)| format!("{name}={value}"));
     tag.chain(list).chain(fixed).collect::<Vec<_>>().join(" ")
 }
 
 /// Returns the conditions on an answer's fields as a label. The rules come first among a policy's ways, in order.
-fn when(way: &TransitionEdge, index: usize, prompt: &FolderPrompt) -> String {
+fn when(edge: &TransitionEdge, index: usize, prompt: &FolderPrompt) -> String {
     let output =
-        prompt.frontmatter.output.as_ref().filter(|_| way.origin == TransitionOrigin::Policy);
+        prompt.frontmatter.output.as_ref().filter(|_| edge.origin == TransitionOrigin::Policy);
     let tests =
         output.and_then(|output| output.rules.get(index)).map_or(&[][..], |rule| &rule.when);
     tests.iter().fold(String::new(), |label, test| format!("{label} {test}"))

@@ -24,7 +24,8 @@ impl ImpliedPolicy {
             let implied = Self { state: state.clone(), entries: entries(prompt)? };
             let policy = document::examine(&implied.written_into("x")?).document.frontmatter.policy;
             let mut shown = prompt.shown.iter().filter_map(|tag| tag.transition.as_ref().ok());
-            (policy.implied().is_none() && shown.all(|way| policy.allows(way))).then_some(implied)
+            (policy.implied().is_none() && shown.all(|transition| policy.allows(transition)))
+                .then_some(implied)
         };
         map.prompts().filter_map(of).collect()
     }
@@ -159,7 +160,7 @@ mod tests {
     #[test]
     fn text_that_does_not_tell_all_implies_none() {
         let open = "<goto>{{where}}</goto> or <result>x</result>";
-        let own = "---\nallowed_transitions: [{ tag: result }]\n---\n<goto>START.md</goto>";
+        let with_policy = "---\nallowed_transitions: [{ tag: result }]\n---\n<goto>START.md</goto>";
         for text in [
             "no tag",
             "`<result>x</result>`",
@@ -168,7 +169,7 @@ mod tests {
             "<ask next=\"START.md\" timeout=\"1s\" timeout_next=\"START.md\">a</ask> or <result>x</result>",
             "<fork next=\"START.md\" cwd=\"a\">START.md</fork> or <result>x</result>",
             open,
-            own,
+            with_policy,
             "---\nmodle: x\n---\n<result>x</result>",
         ] {
             assert!(implied(&[("START.md", text)]).is_empty(), "{text}");

@@ -36,7 +36,7 @@ impl JoinableAgents<'_> {
 
 /// Returns the agents that each state may wait for, if it waits.
 pub fn awaited(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, JoinableAgents<'_>> {
-    let called = workflow_map.ways().filter_map(|transition| Some(call(transition)?.0));
+    let called = workflow_map.transitions().filter_map(|transition| Some(call(transition)?.0));
     let mut behind = JoinAnalysis {
         levels: called.map(|target| (target, workflow_map.level([target]))).collect(),
         workflow_map,
@@ -64,9 +64,9 @@ impl<'a> JoinAnalysis<'a> {
         let mut is_new = false;
         for (name, prompt) in self.workflow_map.texts() {
             let left = self.left(name, prompt);
-            let ways =
-                prompt.ways.iter().filter_map(|way| self.behind(name, &way.transition, &left));
-            let mut come_to: Vec<(Vec<&StateName>, JoinableAgents<'_>)> = ways.collect();
+            let edges =
+                prompt.edges.iter().filter_map(|edge| self.behind(name, &edge.transition, &left));
+            let mut come_to: Vec<(Vec<&StateName>, JoinableAgents<'_>)> = edges.collect();
             let mentioned = prompt.mentioned.iter().filter(|_| prompt.is_open());
             come_to.push((mentioned.collect(), left));
             for (states, agents) in come_to {

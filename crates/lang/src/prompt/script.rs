@@ -76,7 +76,7 @@ fn environment(variables: &Variables) -> BTreeMap<String, String> {
     // A process can be given no NUL.
     let text = |text: &str| text.replace('\0', "");
     let mut environment: BTreeMap<String, String> =
-        variables.iter().map(|(own, value)| (name(own), text(value))).collect();
+        variables.iter().map(|(key, value)| (name(key), text(value))).collect();
     let result = variables.get("result");
     let entered_with = variables.get("answer").or(result).or_else(|| variables.get("input"));
     for (name, value) in [(RESULT_VARIABLE, result), (INPUT_VARIABLE, entered_with)] {
@@ -90,14 +90,15 @@ pub fn programs(name: &StateName, text: &str) -> Vec<String> {
     let mut words = interpreter(name, text).unwrap_or_default();
     let is_env = words.first().is_some_and(|program| program.rsplit('/').next() == Some("env"));
     let argument = words.split_off(words.len().min(1)).pop().filter(|_| is_env);
-    words.extend(argument.and_then(|argument| sought_by_env(&argument)));
+    words.extend(argument.and_then(|argument| program_of_env(&argument)));
     words
 }
 
 /// Returns the program that `env` looks for; `None` if that needs more than the text.
-fn sought_by_env(argument: &str) -> Option<String> {
+fn program_of_env(argument: &str) -> Option<String> {
     let Some(list) = argument.strip_prefix("-S") else {
-        return Some(argument.to_owned()).filter(|one| !one.starts_with('-') && !one.contains('='));
+        return Some(argument.to_owned())
+            .filter(|word| !word.starts_with('-') && !word.contains('='));
     };
     let mut words = list.split_whitespace();
     if list.contains(['"', '\'', '\\', '$']) || list.contains("PATH=") {

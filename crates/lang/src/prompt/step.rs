@@ -16,7 +16,7 @@ use raymond_model::transition::{ANY_LIST, Transition, TransitionProposal, Variab
 use raymond_model::turn::TurnReply;
 use raymond_model::turn_options::TurnOptions;
 
-use crate::graph::begun_states::begun_agent_options;
+use crate::graph::agent_states::first_agent_options;
 use crate::output::{OutputContract, SchemaError, placeholder};
 use crate::prompt::document::{ExaminedDocument, PromptDocument};
 use crate::prompt::evaluator::Evaluator;
@@ -201,19 +201,19 @@ pub fn evaluation(
     let asked = step_with(position, source, read)?;
     let mut position = PromptContext { state: proposal.evaluator.clone(), ..position.clone() };
     position.variables.extend(evaluator::values(proposal));
-    let own = step_with(&position, source, read)?;
+    let options = step_with(&position, source, read)?;
     let model = match asked.evaluator {
         Some(Evaluator::Prompt { model, .. }) => model,
         _ => None,
     };
     Ok(PreparedPrompt {
-        model: model.or(own.model).or(Some(ModelName::HAIKU)),
+        model: model.or(options.model).or(Some(ModelName::HAIKU)),
         policy: asked.policy,
         output: None,
         forks: asked.forks,
         join: None,
         evaluator: None,
-        ..own
+        ..options
     })
 }
 
@@ -348,12 +348,12 @@ pub const RESERVED: [&str; 3] = ["workflow_id", "agent_id", "state"];
 pub const RUN_ID: &str = "run_id";
 
 /// Adds the placeholders that the runtime fills itself. A workflow's own `run_id` comes first.
-pub fn add_own(values: &mut Variables, run: &RunId, agent: &AgentId, state: &StateName) {
+pub fn add_reserved(values: &mut Variables, run: &RunId, agent: &AgentId, state: &StateName) {
     if values.get(RUN_ID).is_none() {
         values.insert(RUN_ID.to_owned(), run.to_string());
     }
-    let own = [run.as_str(), agent.as_str(), state.as_str()];
-    values.extend(RESERVED.map(str::to_owned).into_iter().zip(own.map(str::to_owned)));
+    let ids = [run.as_str(), agent.as_str(), state.as_str()];
+    values.extend(RESERVED.map(str::to_owned).into_iter().zip(ids.map(str::to_owned)));
 }
 
 /// The placeholder for the results of the agents that a state has waited for.
@@ -397,7 +397,7 @@ impl PromptContext {
             values.insert(RESULTS.to_owned(), list.to_string());
             values.insert(RESULTS_FILE.to_owned(), file.clone());
         }
-        add_own(&mut values, &self.workflow, &self.agent, &self.state);
+        add_reserved(&mut values, &self.workflow, &self.agent, &self.state);
         values
     }
 }
@@ -409,7 +409,7 @@ impl PromptContext {
 pub fn agent_options(state: &StateName, source: &dyn WorkflowSource) -> AgentOptions {
     if state.is_graph() {
         let text = source.read(state).unwrap_or_default();
-        return begun_agent_options(&text);
+        return first_agent_options(&text);
     }
     let text = state.is_prompt().then(|| source.read(state).ok()).flatten();
     let document = text.and_then(|text| document::parse(&text).ok());

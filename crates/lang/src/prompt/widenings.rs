@@ -59,10 +59,10 @@ pub fn in_options(
     // A file that cannot be read does not hide the requests of the others.
     let _ = embed_files(&mut options, places, source);
     let widenings = ceiling.widenings(&options).into_iter();
-    let found = widenings.map(|one| FoundWidening {
+    let found = widenings.map(|widening| FoundWidening {
         file: file.clone(),
-        place: places.of(one.key, one.part.as_deref()).unwrap_or(SourcePlace::START),
-        message: format!("`{}`: {}", one.key, one.message),
+        place: places.of(widening.key, widening.part.as_deref()).unwrap_or(SourcePlace::START),
+        message: format!("`{}`: {}", widening.key, widening.message),
     });
     found.collect()
 }
@@ -75,10 +75,13 @@ pub fn in_graph(
 ) -> Vec<FoundWidening> {
     let found = graph.turns.iter().flat_map(|(name, turn)| {
         let widenings = ceiling.widenings(&turn.options).into_iter();
-        widenings.map(move |one| FoundWidening {
+        widenings.map(move |widening| FoundWidening {
             file: file.clone(),
-            place: turn.places.of(one.key, one.part.as_deref()).unwrap_or(SourcePlace::START),
-            message: format!("the node `{name}`: `{}`: {}", one.key, one.message),
+            place: turn
+                .places
+                .of(widening.key, widening.part.as_deref())
+                .unwrap_or(SourcePlace::START),
+            message: format!("the node `{name}`: `{}`: {}", widening.key, widening.message),
         })
     });
     found.collect()
@@ -92,14 +95,14 @@ pub fn in_program(
 ) -> Vec<FoundWidening> {
     let found = program.roles.iter().flat_map(|role| {
         let widenings = ceiling.widenings(&role.options).into_iter();
-        widenings.map(|one| FoundWidening {
+        widenings.map(|widening| FoundWidening {
             file: file.clone(),
             place: role
                 .option_places
-                .of(one.key, one.part.as_deref())
+                .of(widening.key, widening.part.as_deref())
                 .filter(|at| program.files.resolve(*at).0.is_none())
                 .unwrap_or(role.at),
-            message: format!("the role `{}`: `{}`: {}", role.name, one.key, one.message),
+            message: format!("the role `{}`: `{}`: {}", role.name, widening.key, widening.message),
         })
     });
     found.collect()

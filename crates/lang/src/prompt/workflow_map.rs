@@ -234,8 +234,8 @@ fn read_across(
     };
     let mut read = read_state(&state, &*there, reach);
     if let FolderState::Prompt(text) | FolderState::Script(text) = &mut read {
-        for way in &mut text.ways {
-            way.transition.rename_states(|name| *name = path.see(name));
+        for edge in &mut text.edges {
+            edge.transition.rename_states(|name| *name = path.see(name));
         }
         text.mentioned.retain(|name| there.check(name).is_ok());
         for name in &mut text.mentioned {
@@ -303,9 +303,9 @@ impl FolderState {
     ) -> Vec<StateName> {
         match self {
             Self::Prompt(prompt) | Self::Script(prompt) => {
-                let ways = prompt.ways.iter().filter(|way| reach.by_text || way.is_certain());
+                let edges = prompt.edges.iter().filter(|edge| reach.by_text || edge.is_certain());
                 let mut next: Vec<StateName> =
-                    ways.flat_map(|way| way.transition.states()).cloned().collect();
+                    edges.flat_map(|edge| edge.transition.states()).cloned().collect();
                 if reach.by_text && prompt.is_open() {
                     let there = |name: &&StateName| {
                         name.in_other_folder().is_some() || source.check(name).is_ok()
@@ -333,7 +333,7 @@ pub struct FolderPrompt {
     /// The mistakes.
     pub errors: YamlErrors,
     /// The ways to other states: of the policy, the evaluator and the join, and without a policy also of the text.
-    pub ways: Vec<TransitionEdge>,
+    pub edges: Vec<TransitionEdge>,
     /// The warning about frontmatter in its text, which has no effect, and the place.
     pub lost_frontmatter: Option<(String, SourcePlace)>,
     /// The tags that its text shows.
@@ -456,14 +456,14 @@ impl FolderPrompt {
             misspelt: misspelt.collect(),
             mentioned: document::names(body, &spans),
             frontmatter: document.frontmatter,
-            ways: Vec::new(),
+            edges: Vec::new(),
             places,
             errors,
             shown,
             placeholders,
             foreign,
         };
-        prompt.ways = prompt.find_ways();
+        prompt.edges = prompt.find_edges();
         prompt
     }
 
@@ -482,7 +482,7 @@ impl FolderPrompt {
         script.shows_filled_tags |= script.shown.len() < count;
         script.misspelt.clear();
         script.foreign.clear();
-        script.ways = script.find_ways();
+        script.edges = script.find_edges();
         script
     }
 
@@ -500,7 +500,7 @@ impl FolderPrompt {
         for state in self.misspelt.iter_mut().filter_map(|(tag, _)| tag.encloses.as_mut()) {
             frontmatter::resolve(state, source);
         }
-        self.ways = self.find_ways();
+        self.edges = self.find_edges();
     }
 
     /// Returns whether the state may lead anywhere. Mistakes count too: they leave the policy unknown.
@@ -510,7 +510,7 @@ impl FolderPrompt {
 
     /// Returns whether the state may give a result.
     pub fn may_end(&self) -> bool {
-        self.is_open() || self.ways.iter().any(|way| way.transition.tag() == TagName::Result)
+        self.is_open() || self.edges.iter().any(|edge| edge.transition.tag() == TagName::Result)
     }
 
     /// Returns the prompt of the evaluator, if it is one.
@@ -521,42 +521,42 @@ impl FolderPrompt {
         }
     }
 
-    fn find_ways(&self) -> Vec<TransitionEdge> {
+    fn find_edges(&self) -> Vec<TransitionEdge> {
         let listed = self.frontmatter.policy.allowed.iter().zip(&self.places.entries);
-        let way = |origin| {
+        let edge = |origin| {
             move |(transition, place): (&Transition, &EntryPlace)| TransitionEdge {
                 transition: transition.clone(),
                 origin,
                 place: *place,
             }
         };
-        let mut ways: Vec<TransitionEdge> = listed.map(way(TransitionOrigin::Policy)).collect();
+        let mut edges: Vec<TransitionEdge> = listed.map(edge(TransitionOrigin::Policy)).collect();
         if let Some(Evaluator::Pattern { found, missing, .. }) = &self.frontmatter.evaluator {
             let overrides = [found, missing].into_iter().flatten().map(Box::as_ref);
             let overrides = overrides.zip(&self.places.overrides);
-            ways.extend(overrides.map(way(TransitionOrigin::Evaluator)));
+            edges.extend(overrides.map(edge(TransitionOrigin::Evaluator)));
         }
-        ways.extend(self.frontmatter.join.iter().flat_map(|join| self.ways_of_join(join)));
+        edges.extend(self.frontmatter.join.iter().flat_map(|join| self.join_edges(join)));
         if self.is_open() {
-            ways.extend(self.shown.iter().filter_map(ShownTag::edge));
+            edges.extend(self.shown.iter().filter_map(ShownTag::edge));
         }
-        for way in &mut ways {
-            way.transition.change_targets(|scope, target| {
+        for edge in &mut edges {
+            edge.transition.change_targets(|scope, target| {
                 if let Some(path) = scope.take() {
                     *target = StateName::beyond(&path, target);
                 }
             });
         }
-        ways
+        edges
     }
 
     /// Returns the ways to the states that are entered if the join is not met.
-    fn ways_of_join(&self, join: &Join) -> impl Iterator<Item = TransitionEdge> {
-        let ways = [
+    fn join_edges(&self, join: &Join) -> impl Iterator<Item = TransitionEdge> {
+        let edges = [
             (&join.on_failure, TransitionOrigin::Failure, self.places.on_failure),
             (&join.on_timeout, TransitionOrigin::Timeout, self.places.on_timeout),
         ];
-        let way =
+        let edge =
             |(otherwise, origin, place): (&JoinFallback, TransitionOrigin, Option<SourcePlace>)| {
                 let JoinFallback::State(state) = otherwise else { return None };
                 let place = place.unwrap_or(SourcePlace::START);
@@ -568,7 +568,7 @@ impl FolderPrompt {
                 let place = EntryPlace { target: Some(place), ..EntryPlace::whole(place) };
                 Some(TransitionEdge { transition, origin, place })
             };
-        ways.map(way).into_iter().flatten()
+        edges.map(edge).into_iter().flatten()
     }
 }
 
@@ -650,15 +650,15 @@ fn place(text: &str, place: SourcePlace) -> SourcePlace {
     let SourcePlace { line, column } = place;
     let index = usize::try_from(line.saturating_sub(1)).unwrap_or(usize::MAX);
     let mut chars = text.lines().nth(index).unwrap_or_default().chars().peekable();
-    let (mut plain, mut own) = (1, 1);
+    let (mut plain, mut current) = (1, 1);
     while plain < column
         && let Some(char) = chars.next()
     {
         let is_escape = char == '\\' && chars.peek().is_some_and(|next| matches!(next, '"' | '\''));
         plain += u64::from(!is_escape);
-        own += 1;
+        current += 1;
     }
-    SourcePlace { line, column: own }
+    SourcePlace { line, column: current }
 }
 
 /// Returns what a shell makes of the tag at a place, if that is not the tag: it stands within double quotes, and a

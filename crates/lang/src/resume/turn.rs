@@ -28,7 +28,7 @@ use raymond_model::worktree_snapshot::WorkingDir;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct TurnPermit {
     /// The turn was begun before the run was resumed: plug-ins are not asked again.
-    pub begun: bool,
+    pub started: bool,
     /// The spending so far, for the plug-ins that are asked.
     pub spent: SpendingTotals,
     /// The spending limit of the turn.
@@ -167,7 +167,7 @@ pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -
     if let Some(join) = asked.join.filter(|_| agent.has_untouched_prompt()) {
         return ResumeOutcome::JoinDue(Box::new(join));
     }
-    let own_on_denied = asked.options.on_denied;
+    let on_denied = asked.options.on_denied;
     let options = match permitted_options(asked.options, &asked.option_site, environment) {
         Ok(options) => options,
         Err(why) => return failed(why),
@@ -185,7 +185,7 @@ pub(super) fn prepare(permit: TurnPermit, environment: &ResumeEnvironment<'_>) -
     let output = reply.output.as_ref().map(|contract| Arc::clone(contract.schema.text()));
     let rules = TurnRules {
         forks: asked.forks,
-        on_denied: own_on_denied.unwrap_or(settings.on_denied),
+        on_denied: on_denied.unwrap_or(settings.on_denied),
         runs_command: options.runs_command(),
         ..TurnRules::of(agent, reply)
     };

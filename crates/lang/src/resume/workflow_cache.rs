@@ -17,7 +17,7 @@ use crate::graph::profile::GraphProfile;
 use crate::graph::read::read as read_graph;
 use crate::graph::vocabulary::GraphVocabulary;
 use crate::program::checked_program::Program;
-use crate::program::interpreter::sought_facts;
+use crate::program::interpreter::selected_facts;
 use crate::program::read::read as read_program;
 use crate::prompt::document::{self, ExaminedDocument};
 use crate::prompt::script::PreparedScript;
@@ -91,7 +91,7 @@ impl WorkflowCache {
         run: &Run,
         files: impl Fn(Option<&Folder>) -> Result<Arc<dyn WorkflowSource>, E>,
     ) -> FactSelection {
-        sought_facts(run, |program| {
+        selected_facts(run, |program| {
             let known =
                 self.known(&program_key(program.folder.as_ref(), &program.file, &program.program));
             known.or_else(|| -> Option<Rc<Program>> {

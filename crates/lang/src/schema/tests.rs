@@ -41,11 +41,11 @@ fn frontmatter_and_manifest_schemas_have_every_parsed_key() {
         (FileSchema::Frontmatter, RawFrontmatter::KEYS, ""),
         (FileSchema::Manifest, RawManifest::KEYS, "output"),
     ];
-    for (file, own, refused) in files {
+    for (file, names, refused) in files {
         let schema = schema(file);
         let known = keys_of(&schema);
-        let own = own.iter().map(|key| key.name).filter(|key| *key != refused);
-        for key in own.chain(turn_options::KEYS) {
+        let names = names.iter().map(|key| key.name).filter(|key| *key != refused);
+        for key in names.chain(turn_options::KEYS) {
             assert!(known.contains(&key), "{key}");
         }
         assert!(!known.contains(&"output") || refused != "output");

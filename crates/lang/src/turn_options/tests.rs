@@ -149,14 +149,14 @@ fn config_files_are_embedded_and_missing_files_reported() {
     let yaml = "agents: bad.json\nmcp_config: [gone.json]\nadd_dirs: [docs, more]\n";
     let mut written = read(yaml);
     let faults = embed_files(&mut written.options, &written.places, &source);
-    let told: Vec<String> =
+    let messages: Vec<String> =
         faults.iter().map(|f| format!("{}:{}: {}", f.at.line, f.at.column, f.message)).collect();
     assert!(
-        told[0].starts_with("1:9: bad.json: this is not a JSON object: line 1, column"),
-        "{told:?}"
+        messages[0].starts_with("1:9: bad.json: this is not a JSON object: line 1, column"),
+        "{messages:?}"
     );
-    assert!(told[1].starts_with("2:14: gone.json: there is no such file"), "{told:?}");
-    assert!(told[2].starts_with("3:18: more: there is no such file"), "{told:?}");
+    assert!(messages[1].starts_with("2:14: gone.json: there is no such file"), "{messages:?}");
+    assert!(messages[2].starts_with("3:18: more: there is no such file"), "{messages:?}");
 }
 
 #[test]

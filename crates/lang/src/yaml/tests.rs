@@ -165,9 +165,9 @@ fn merge_key_is_treated_as_ordinary_key() {
 #[test]
 fn yaml_error_does_not_hide_other_errors() {
     let examined = manifest::examine("model: a b\nmodel: haiku\nentry: ''\n");
-    let told: Vec<String> = examined.errors.all().iter().map(ToString::to_string).collect();
-    assert_eq!(told.len(), 3, "{told:?}");
-    assert!(told[0].starts_with("2:1: the key `model` is already in line 1"), "{told:?}");
+    let messages: Vec<String> = examined.errors.all().iter().map(ToString::to_string).collect();
+    assert_eq!(messages.len(), 3, "{messages:?}");
+    assert!(messages[0].starts_with("2:1: the key `model` is already in line 1"), "{messages:?}");
 }
 
 #[test]

@@ -58,7 +58,7 @@ pub(super) struct QueueHost {
 struct HostListing {
     rank: HostRank,
     head_since: Option<Timestamp>,
-    begun: bool,
+    started: bool,
     new: bool,
     is_idle: bool,
 }
@@ -81,7 +81,7 @@ impl QueueHost {
         HostListing {
             rank: self.rank,
             head_since,
-            begun: self.lines.has(WaitingLineKind::Begun),
+            started: self.lines.has(WaitingLineKind::Started),
             new: self.lines.has(WaitingLineKind::New),
             is_idle: head_since.is_none(),
         }
@@ -96,7 +96,7 @@ pub(super) struct QueueHosts {
     /// The free hosts at which agents wait, by the time since when a line there has waited for its head to leave.
     heads: BTreeSet<(Timestamp, HostIndex)>,
     /// Those at which agents wait that have begun.
-    begun: BTreeSet<HostPlace>,
+    started: BTreeSet<HostPlace>,
     /// Those at which new agents wait.
     new: BTreeSet<HostPlace>,
     /// The free hosts at which nobody waits in a line, this machine left out.
@@ -111,7 +111,7 @@ impl Default for QueueHosts {
             hosts: vec![QueueHost::new(None, usize::MAX)],
             by_name: HashMap::new(),
             heads: BTreeSet::new(),
-            begun: BTreeSet::new(),
+            started: BTreeSet::new(),
             new: BTreeSet::new(),
             idle: BTreeMap::new(),
             last_rank: 0,
@@ -222,7 +222,7 @@ impl QueueHosts {
             self.heads.extend(of(due));
         }
         for (order, was, is) in
-            [(&mut self.begun, listed.begun, due.begun), (&mut self.new, listed.new, due.new)]
+            [(&mut self.started, listed.started, due.started), (&mut self.new, listed.new, due.new)]
         {
             if (was, listed.rank) != (is, due.rank) {
                 if was {
@@ -251,8 +251,8 @@ impl QueueHosts {
     }
 
     /// Returns the next free host at which agents wait that have begun.
-    pub(super) fn next_begun(&self) -> Option<HostIndex> {
-        self.begun.first().map(|(_, host)| *host)
+    pub(super) fn next_started(&self) -> Option<HostIndex> {
+        self.started.first().map(|(_, host)| *host)
     }
 
     /// Returns the next free host after a place at which new agents wait.

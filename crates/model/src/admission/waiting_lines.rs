@@ -27,14 +27,14 @@ pub(super) struct LinePlace {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum WaitingLineKind {
     /// Agents that have had a turn.
-    Begun,
+    Started,
     /// Agents before their first turn.
     New,
 }
 
 impl LinePlace {
     pub(super) fn kind(self) -> WaitingLineKind {
-        if self.last_turn.is_some() { WaitingLineKind::Begun } else { WaitingLineKind::New }
+        if self.last_turn.is_some() { WaitingLineKind::Started } else { WaitingLineKind::New }
     }
 }
 
@@ -43,7 +43,7 @@ impl LinePlace {
 pub(super) struct WaitingLines {
     families: HashMap<FamilyName, FamilyLines>,
     /// The families with an agent in such a line, in the order in which they are served.
-    begun: BTreeMap<FamilyRank, FamilyName>,
+    started: BTreeMap<FamilyRank, FamilyName>,
     new: BTreeMap<FamilyRank, FamilyName>,
     /// All lines that are not empty, by the time at which their last heads left, or their first agents came.
     heads: BTreeSet<(Timestamp, WaitingLineKind, FamilyName)>,
@@ -59,7 +59,7 @@ type FamilyRank = u64;
 #[derive(Debug)]
 struct FamilyLines {
     rank: FamilyRank,
-    begun: WaitingLine,
+    started: WaitingLine,
     new: WaitingLine,
 }
 
@@ -87,7 +87,7 @@ impl WaitingLine {
 impl FamilyLines {
     fn line(&mut self, kind: WaitingLineKind) -> &mut WaitingLine {
         match kind {
-            WaitingLineKind::Begun => &mut self.begun,
+            WaitingLineKind::Started => &mut self.started,
             WaitingLineKind::New => &mut self.new,
         }
     }
@@ -116,14 +116,14 @@ impl WaitingLines {
     fn add_family(&mut self, parent: &str) -> FamilyName {
         let name: FamilyName = parent.into();
         self.last_rank += 1;
-        let (begun, new) = (WaitingLine::default(), WaitingLine::default());
-        self.families.insert(Arc::clone(&name), FamilyLines { rank: self.last_rank, begun, new });
+        let (started, new) = (WaitingLine::default(), WaitingLine::default());
+        self.families.insert(Arc::clone(&name), FamilyLines { rank: self.last_rank, started, new });
         name
     }
 
     fn order(&mut self, kind: WaitingLineKind) -> &mut BTreeMap<FamilyRank, FamilyName> {
         match kind {
-            WaitingLineKind::Begun => &mut self.begun,
+            WaitingLineKind::Started => &mut self.started,
             WaitingLineKind::New => &mut self.new,
         }
     }
@@ -144,7 +144,7 @@ impl WaitingLines {
         }
         let since = std::mem::replace(&mut line.head_since, now);
         let is_empty = line.agents.is_empty();
-        let is_gone = family.begun.agents.is_empty() && family.new.agents.is_empty();
+        let is_gone = family.started.agents.is_empty() && family.new.agents.is_empty();
         self.heads.remove(&(since, kind, Arc::clone(&name)));
         if is_empty {
             self.order(kind).remove(&rank);
@@ -166,7 +166,7 @@ impl WaitingLines {
         let name = Arc::clone(name);
         let Some(family) = self.families.get_mut(&name) else { return };
         let earlier = std::mem::replace(&mut family.rank, rank);
-        for kind in [WaitingLineKind::Begun, WaitingLineKind::New] {
+        for kind in [WaitingLineKind::Started, WaitingLineKind::New] {
             if let Some(name) = self.order(kind).remove(&earlier) {
                 self.order(kind).insert(rank, name);
             }
@@ -176,7 +176,7 @@ impl WaitingLines {
     /// Returns the head of the next family's line of a kind.
     pub(super) fn head(&self, kind: WaitingLineKind) -> Option<(LinePlace, &AgentId)> {
         let order = match kind {
-            WaitingLineKind::Begun => &self.begun,
+            WaitingLineKind::Started => &self.started,
             WaitingLineKind::New => &self.new,
         };
         let (_, name) = order.first_key_value()?;
@@ -197,7 +197,7 @@ impl WaitingLines {
     /// Returns whether an agent waits in a line of a kind.
     pub(super) fn has(&self, kind: WaitingLineKind) -> bool {
         match kind {
-            WaitingLineKind::Begun => !self.begun.is_empty(),
+            WaitingLineKind::Started => !self.started.is_empty(),
             WaitingLineKind::New => !self.new.is_empty(),
         }
     }
@@ -205,7 +205,7 @@ impl WaitingLines {
     fn head_of(&self, name: &str, kind: WaitingLineKind) -> Option<(LinePlace, &AgentId)> {
         let family = self.families.get(name)?;
         let line = match kind {
-            WaitingLineKind::Begun => &family.begun,
+            WaitingLineKind::Started => &family.started,
             WaitingLineKind::New => &family.new,
         };
         line.agents.front().map(|(place, agent)| (*place, agent))
@@ -272,7 +272,7 @@ pub struct AdmittedTurn {
     /// The agent's id.
     pub agent: AgentId,
     /// The turn began before the run was resumed.
-    pub begun: bool,
+    pub started: bool,
 }
 
 /// The limits of one admission.

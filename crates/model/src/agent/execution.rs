@@ -114,7 +114,7 @@ impl Agent {
 impl Agent {
     /// Returns the kind of the state whose step is next, if raymond takes that itself, without a turn of Claude Code.
     /// An agent whose program waits has such a step, too.
-    pub fn own_work(&self) -> Option<StateKind> {
+    pub fn current_execution(&self) -> Option<StateKind> {
         if self.mailbox().is_some() {
             return None;
         }
@@ -127,29 +127,29 @@ impl Agent {
     }
 
     /// Returns the commit at which its worktree begins, if it has its own worktree and the fork named a commit.
-    pub fn own_base(&self) -> Option<String> {
-        let is_own = self.spec.working_dir.tree.as_ref() == Some(&self.id);
-        self.spec.base.clone().filter(|_| is_own)
+    pub fn worktree_base(&self) -> Option<String> {
+        let is_root = self.spec.working_dir.tree.as_ref() == Some(&self.id);
+        self.spec.base.clone().filter(|_| is_root)
     }
 
     /// Returns whether its next step runs a script, which takes no turn.
     pub fn runs_script(&self) -> bool {
-        self.own_work() == Some(StateKind::Script)
+        self.current_execution() == Some(StateKind::Script)
     }
 
     /// Returns whether it runs a program, also while that waits.
     pub fn runs_program(&self) -> bool {
-        self.own_work() == Some(StateKind::Program)
+        self.current_execution() == Some(StateKind::Program)
     }
 
     /// Returns whether its state is looked at again at once, also while it waits.
     pub fn watches(&self) -> bool {
-        self.own_work().is_some_and(|kind| kind.steps() == StepMode::Watching)
+        self.current_execution().is_some_and(|kind| kind.steps() == StepMode::Watching)
     }
 
     /// Returns whether its next step is performed by raymond itself, without a turn of Claude Code.
     pub fn advances_itself(&self) -> bool {
-        self.own_work().is_some()
+        self.current_execution().is_some()
     }
 
     /// Returns whether its turns answer tasks of another agent: it is a role, or a graph has started it for one.
@@ -530,7 +530,7 @@ impl<'de> Deserialize<'de> for VisitCounts {
                     counts.push(entry);
                 }
                 counts.sort();
-                counts.dedup_by(|one, other| one.0 == other.0);
+                counts.dedup_by(|later, earlier| later.0 == earlier.0);
                 counts.shrink_to_fit();
                 Ok(VisitCounts(counts))
             }

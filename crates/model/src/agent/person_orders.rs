@@ -29,10 +29,10 @@ pub struct PersonMessage {
 impl PersonMessage {
     /// Returns a message that a command of this id brings. The id ends in a UUID, which no session has seen before.
     pub fn of_command(id: &str, text: &str) -> Self {
-        let own = id.rsplit('-').next().unwrap_or_default();
-        let is_uuid = own.len() == 32 && own.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let suffix = id.rsplit('-').next().unwrap_or_default();
+        let is_uuid = suffix.len() == 32 && suffix.bytes().all(|byte| byte.is_ascii_hexdigit());
         let id = is_uuid.then(|| {
-            let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &own[part]);
+            let parts = [0..8, 8..12, 12..16, 16..20, 20..32].map(|part| &suffix[part]);
             MessageId::new(&parts.join("-"))
         });
         Self { id, text: text.to_owned(), is_taken: false }
@@ -97,8 +97,8 @@ impl PersonOrders {
     /// Ends a visit; without a name, all that holds it.
     pub(crate) fn release(&mut self, visit: Option<&str>) {
         self.held_since = self.held_since.filter(|_| visit.is_some());
-        let is_meant = |one: &AgentVisit| visit.is_none_or(|name| one.name == name);
-        self.visit.take_if(|one| is_meant(one));
+        let is_meant = |current: &AgentVisit| visit.is_none_or(|name| current.name == name);
+        self.visit.take_if(|current| is_meant(current));
     }
 
     /// Returns the texts of the messages that belong to the pending turn.
@@ -118,8 +118,8 @@ impl PersonOrders {
 
     /// Assigns messages to the pending turn: the message with this id, or all of them.
     pub(crate) fn take(&mut self, only: Option<&MessageId>) {
-        let is_meant = |one: &&mut PersonMessage| only.is_none() || one.id.as_ref() == only;
-        self.messages.iter_mut().filter(is_meant).for_each(|one| one.is_taken = true);
+        let is_meant = |message: &&mut PersonMessage| only.is_none() || message.id.as_ref() == only;
+        self.messages.iter_mut().filter(is_meant).for_each(|message| message.is_taken = true);
     }
 
     /// Forgets the messages of a turn that has ended.
@@ -288,7 +288,7 @@ impl Agent {
 
     /// Returns the requests of its program that came to nothing since its last advance.
     pub fn lost_requests(&self) -> impl Iterator<Item = &LostRequest> {
-        let requests = self.program().into_iter().flat_map(|own| own.requests.values());
+        let requests = self.program().into_iter().flat_map(|program| program.requests.values());
         requests.filter_map(|asked| asked.lost.as_deref())
     }
 
@@ -299,7 +299,7 @@ impl Agent {
         }
         let number = child.number();
         let joins = self.pending_join().is_some()
-            && self.unjoined.numbers(self.join_depth()).any(|own| own == number);
+            && self.unjoined.numbers(self.join_depth()).any(|known| known == number);
         joins
             || self.failed_wait() == Some(number)
             || self.lost_requests().any(|lost| lost.agent == *child)

@@ -57,7 +57,7 @@ pub(super) fn advanced(
             agent.execution = AgentExecution::Other(Box::new(position.clone()));
         }
         AdvancedTo::Program(progress) => {
-            let before = agent.program().map(|own| own.position.committed_usd());
+            let before = agent.program().map(|program| program.position.committed_usd());
             let after = progress.position.committed_usd();
             advance_program(agent, progress)?;
             run.given_usd =
@@ -168,7 +168,7 @@ fn wait_for(
         }
         (NextAction::Question(question), _) => {
             let question = (**question).clone();
-            let until = agent.program().and_then(|own| own.position.due_wait()?.until);
+            let until = agent.program().and_then(|program| program.position.due_wait()?.until);
             // A program continues in itself, and finds that the time is over.
             let state = agent.current_state.clone();
             let late = until.map(|at| QuestionTimeout { at, state });
@@ -310,11 +310,13 @@ fn wake(run: &Run, changes: &[FactChange]) -> Vec<Effect> {
         let execution = agent.program().filter(|execution| execution.position.wait.is_some());
         let labels = execution.and_then(|execution| run.definitions.get(&execution.program));
         labels.is_some_and(|definition| {
-            changes.iter().any(|change| definition.labels.iter().any(|own| own == change.label()))
+            changes
+                .iter()
+                .any(|change| definition.labels.iter().any(|label| label == change.label()))
         })
     };
     let mut woken: Vec<&Agent> = run.agents.unordered().filter(|agent| looks(agent)).collect();
-    woken.sort_unstable_by(|one, other| one.id.cmp_by_number(&other.id));
+    woken.sort_unstable_by(|left, right| left.id.cmp_by_number(&right.id));
     woken.into_iter().map(|agent| Effect::Proceed(agent.id.clone())).collect()
 }
 

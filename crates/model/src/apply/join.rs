@@ -146,8 +146,8 @@ pub(super) fn question_answered(
     let is_option = asked.question.options.iter().any(|option| option.id == *id);
     if agent.execution.takes_results() {
         agent.end_wait(WaitResult::Answered(event.answer.clone()));
-    } else if let Some(own) = agent.execution.program_mut() {
-        own.answer = Some(if is_option { id } else { raw }.clone());
+    } else if let Some(program) = agent.execution.program_mut() {
+        program.answer = Some(if is_option { id } else { raw }.clone());
         agent.stage = StepStage::default();
     } else {
         agent.stage = StepStage::default();

@@ -34,7 +34,7 @@ pub(super) fn agents_retried(
         }
     }
     let sessions: HashMap<&AgentId, &RetriedAgent> =
-        retried.iter().map(|one| (&one.agent, one)).collect();
+        retried.iter().map(|retried_agent| (&retried_agent.agent, retried_agent)).collect();
     let (again, finished) = std::mem::take(&mut run.finished)
         .into_iter()
         .partition::<Vec<_>, _>(|ended| sessions.contains_key(&ended.id));
@@ -42,10 +42,10 @@ pub(super) fn agents_retried(
     let mut effects = Vec::with_capacity(again.len());
     let mut unbilled = Vec::new();
     for ended in again {
-        let Some(one) = sessions.get(&ended.id) else { continue };
+        let Some(retried_agent) = sessions.get(&ended.id) else { continue };
         let Some(mut agent) = ended.retryable else { continue };
         agent.cost_usd = ended.cost_usd;
-        agent.live_again(one.session.clone(), at);
+        agent.live_again(retried_agent.session.clone(), at);
         effects.push(Effect::Proceed(agent.id.clone()));
         run.agents.insert(*agent);
         unbilled.extend(ended.unbilled_turn.map(|turn| (ended.id, turn.state)));
@@ -168,7 +168,8 @@ fn take_again(
     let mailbox = agent.execution.mailbox_mut()?;
     mailbox.released = false;
     let handle = mailbox.handle.clone();
-    let has_it = mailbox.is_at(&request.id) || mailbox.queue.iter().any(|own| own.id == request.id);
+    let has_it =
+        mailbox.is_at(&request.id) || mailbox.queue.iter().any(|queued| queued.id == request.id);
     if !has_it {
         agent.take_request(request.clone(), at);
     }
@@ -246,11 +247,12 @@ fn rename(run: &mut Run, from: &str) {
         return;
     }
     for agent in run.agents.values_mut() {
-        let Some(own) = agent.execution.program_mut().filter(|own| own.label == from) else {
+        let Some(program) = agent.execution.program_mut().filter(|program| program.label == from)
+        else {
             continue;
         };
-        own.label.clone_from(&to);
-        if let Some(Activity::Assert { label, key, .. }) = &mut own.position.activity
+        program.label.clone_from(&to);
+        if let Some(Activity::Assert { label, key, .. }) = &mut program.position.activity
             && [INSTANCE_LABEL, STATE_LABEL].contains(&label.as_str())
             && key == from
         {
@@ -274,9 +276,9 @@ pub(super) fn command_received(
         RunCommand::Tell(AgentMessage { agent, text }) => {
             let Some(agent) = run.agents.get_mut(agent) else { return Vec::new() };
             let message = PersonMessage::of_command(id, text);
-            let told = agent.tells_turn(&message);
+            let effect = agent.tells_turn(&message);
             agent.orders.messages.push(message);
-            told.into_iter().collect()
+            effect.into_iter().collect()
         }
         RunCommand::Hold(hold) => set_hold(run, hold, Some(at)),
         RunCommand::Release(hold) => set_hold(run, hold, None),

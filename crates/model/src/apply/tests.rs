@@ -181,7 +181,7 @@ fn nested_result_returns_to_innermost_caller_first() {
 
 #[test]
 fn reset_drops_pending_returns_with_warning() {
-    for (calls, said) in [(1, "dropped 1 pending return:"), (2, "dropped 2 pending returns:")] {
+    for (calls, words) in [(1, "dropped 1 pending return:"), (2, "dropped 2 pending returns:")] {
         let mut scene = Scene::begin();
         for _ in 0..calls {
             scene.take("main", tag(TagName::Call, "R.md", "B.md"));
@@ -192,7 +192,7 @@ fn reset_drops_pending_returns_with_warning() {
             panic!("not a warning and the next step: {effects:?}")
         };
         assert_eq!((agent, next), (&AgentId::main(), &proceed("main")));
-        assert!(text.contains("<reset> in B.md") && text.contains(said), "{text}");
+        assert!(text.contains("<reset> in B.md") && text.contains(words), "{text}");
         assert!(scene.agent("main").stack.is_empty());
         assert_eq!(scene.agent("main").session, Session::fresh(session(opened)));
         assert_eq!(scene.take("main", result("end")), [retire_effect("main"), Effect::End]);

@@ -81,8 +81,8 @@ impl ApprovalRequest {
 
     /// Returns what the call is about on one line: the tool and its input.
     pub fn summary(&self) -> String {
-        let told = ["command", "file_path", "notebook_path", "url", "pattern", "path", "query"];
-        match told.iter().find_map(|key| self.input.text(key)) {
+        let keys = ["command", "file_path", "notebook_path", "url", "pattern", "path", "query"];
+        match keys.iter().find_map(|key| self.input.text(key)) {
             Some(text) => format!("{}: {text}", self.tool),
             None if self.input.value.is_null() => self.tool.clone(),
             None => format!("{} {}", self.tool, self.input.value),
@@ -499,8 +499,8 @@ mod rule_tests {
     fn rule_of_state_is_not_for_another() {
         let state = |name: &str| StateName::parse(name).expect("a name");
         let granted = |scope| GrantedRule { rule: bash("a"), scope, approval: 1, by: None };
-        let own = granted(RuleScope::State(state("START.md")));
-        assert!(own.is_for(&state("START.md")) && !own.is_for(&state("NEXT.md")));
+        let granted_rule = granted(RuleScope::State(state("START.md")));
+        assert!(granted_rule.is_for(&state("START.md")) && !granted_rule.is_for(&state("NEXT.md")));
         assert!(granted(RuleScope::Run).is_for(&state("NEXT.md")));
     }
 }

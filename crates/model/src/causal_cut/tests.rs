@@ -55,11 +55,11 @@ fn cut(
 
 /// Returns an agent without what the ends and the costs of its children have changed.
 fn alone(agent: &Agent) -> Agent {
-    let mut own = agent.clone();
-    own.unjoined = UnjoinedChildren::default();
-    own.retry_point = None;
-    own.stack.iter_mut().for_each(|frame| frame.budget = None);
-    own
+    let mut copy = agent.clone();
+    copy.unjoined = UnjoinedChildren::default();
+    copy.retry_point = None;
+    copy.stack.iter_mut().for_each(|frame| frame.budget = None);
+    copy
 }
 
 fn steps_of(journal: &Journal) -> Vec<(AgentId, u64)> {
@@ -92,8 +92,8 @@ proptest! {
             return Ok(());
         }
         if in_state.is_none() && cut.is_cut(&agent) && !cut.is_whole {
-            let own = run.agents.get(&agent);
-            prop_assert!(own.is_some_and(|own| own.step >= step), "{agent} lives at the step");
+            let left = run.agents.get(&agent);
+            prop_assert!(left.is_some_and(|left| left.step >= step), "{agent} lives at the step");
         }
         // Every agent that is not cut is where it was, and has ended as it did.
         for old in journal.run.agents.values().filter(|old| !cut.is_cut(&old.id)) {
@@ -236,7 +236,7 @@ fn retry_stays_for_the_agents_that_are_not_cut() {
     assert_eq!(names(run.agents.keys()), ["main", "main.1"]);
     assert_eq!(names(run.finished.iter().map(|ended| &ended.id)), ["main.2"]);
     let live_again = kept.iter().filter_map(|record| match &record.event {
-        Event::AgentsRetried { agents } => Some(names(agents.iter().map(|one| &one.agent))),
+        Event::AgentsRetried { agents } => Some(names(agents.iter().map(|entry| &entry.agent))),
         _ => None,
     });
     assert_eq!(live_again.collect::<Vec<_>>(), [["main.2"]]);

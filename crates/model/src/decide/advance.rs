@@ -43,7 +43,8 @@ pub(super) fn advanced(
     {
         return vec![Event::RunPaused { pause }];
     }
-    let mut events = agent.program().map_or_else(Vec::new, |own| outputs(agent, own, advance));
+    let mut events =
+        agent.program().map_or_else(Vec::new, |program| outputs(agent, program, advance));
     events.push(record(agent, advance, report, &chosen));
     events.extend(consequences(run, agent, advance, report, chosen));
     events

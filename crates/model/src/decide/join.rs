@@ -98,7 +98,7 @@ fn unneeded<'run>(
         .filter(|child| join.rest == UnjoinedPolicy::Stop && run.agents.contains_key(child))
         .collect();
     let live = (!roots.is_empty()).then(|| run.agents.keys());
-    let is_below = move |id: &&AgentId| id.lineage().any(|own| roots.contains(own));
+    let is_below = move |id: &&AgentId| id.lineage().any(|above| roots.contains(above));
     live.into_iter().flatten().filter(is_below)
 }
 
@@ -268,28 +268,29 @@ pub fn answer(run: &Run, given: &AnswerCommand) -> Result<Event, AnswerError> {
         return approval;
     }
     let AnswerCommand { agent, step, node, text } = given;
-    let open = || run.agents.values().filter_map(|one| Some((one, one.question()?)));
-    let sought = run.agents.sought(agent.as_ref()).into_iter();
-    let mut open_ones = sought.filter_map(|one| {
-        Some((one, one.question().filter(|asked| asked.question.node == *node)?))
+    let open = || run.agents.values().filter_map(|asking| Some((asking, asking.question()?)));
+    let matching = run.agents.matching(agent.as_ref()).into_iter();
+    let mut waiting = matching.filter_map(|asking| {
+        Some((asking, asking.question().filter(|asked| asked.question.node == *node)?))
     });
-    let Some((one, asked)) = open_ones.next() else {
-        let questions = open().map(|(one, asked)| format!("{}/{}", one.id, asked.question.node));
-        let approvals = run.agents.values().flat_map(|one| {
-            one.open_approvals().map(|asked| format!("{}/{}", one.id, asked.name()))
+    let Some((asking, asked)) = waiting.next() else {
+        let questions =
+            open().map(|(asking, asked)| format!("{}/{}", asking.id, asked.question.node));
+        let approvals = run.agents.values().flat_map(|asking| {
+            asking.open_approvals().map(|asked| format!("{}/{}", asking.id, asked.name()))
         });
         let open = questions.chain(approvals).collect();
         return Err(AnswerError::NoQuestion { node: node.clone(), open });
     };
-    let others: Vec<AgentId> = open_ones.map(|(one, _)| one.id.clone()).collect();
+    let others: Vec<AgentId> = waiting.map(|(asking, _)| asking.id.clone()).collect();
     if !others.is_empty() {
-        let agents = std::iter::once(one.id.clone()).chain(others).collect();
+        let agents = std::iter::once(asking.id.clone()).chain(others).collect();
         return Err(AnswerError::Several { node: node.clone(), agents });
     }
-    if step.is_some_and(|step| step != one.step) {
-        return Err(AnswerError::Again { agent: one.id.clone(), node: node.clone() });
+    if step.is_some_and(|step| step != asking.step) {
+        return Err(AnswerError::Again { agent: asking.id.clone(), node: node.clone() });
     }
-    Ok(answered(one, node, asked.question.read(text)?, None))
+    Ok(answered(asking, node, asked.question.read(text)?, None))
 }
 
 /// Returns the event for a waiting question that an answer given ahead of time now fits. Call it again once that
@@ -299,7 +300,7 @@ pub fn first_prepared_answer(run: &Run) -> Option<Event> {
         let question = &agent.question()?.question;
         Some((agent, question, run.prepared_answer(question)?))
     });
-    let first = fitting.min_by(|(one, ..), (other, ..)| one.id.cmp_by_number(&other.id));
+    let first = fitting.min_by(|(left, ..), (right, ..)| left.id.cmp_by_number(&right.id));
     first.map(|(agent, question, (answer, used))| {
         answered(agent, &question.node, answer, Some(used))
     })

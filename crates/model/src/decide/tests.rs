@@ -80,21 +80,21 @@ fn failed_by(cause: FailureCause) -> TurnJudgement {
 }
 
 /// Returns the one event that follows from a report of the agent `main`.
-fn one(scene: &Scene, judgement: TurnJudgement) -> Event {
+fn single_event(scene: &Scene, judgement: TurnJudgement) -> Event {
     let mut events = decide(&scene.run, &report(scene, judgement), chosen());
     assert_eq!(events.len(), 1, "{events:?}");
     events.remove(0)
 }
 
 fn turn_failed(scene: &Scene, cause: FailureCause) -> TurnFailed {
-    match one(scene, failed_by(cause)) {
+    match single_event(scene, failed_by(cause)) {
         Event::TurnFailed(event) => event,
         other => panic!("{cause}: {other:?}"),
     }
 }
 
 fn agent_failed(scene: &Scene, judgement: TurnJudgement) -> AgentFailed {
-    match one(scene, judgement) {
+    match single_event(scene, judgement) {
         Event::AgentFailed(event) => event,
         other => panic!("{other:?}"),
     }
@@ -127,7 +127,7 @@ fn accepted_transition_records_all_turn_fields() {
         call_budget_usd: None,
         restarted: None,
     };
-    assert_eq!(one(&scene, judgement), Event::StepFinished(expected));
+    assert_eq!(single_event(&scene, judgement), Event::StepFinished(expected));
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn new_session_is_recorded_only_if_transition_opens_session() {
         (tag(TagName::Fork, "N.md", "B.md"), Some(session(77))),
     ];
     for (transition, new_session) in table {
-        match one(&Scene::begin(), accepted(transition.clone())) {
+        match single_event(&Scene::begin(), accepted(transition.clone())) {
             Event::StepFinished(event) => {
                 assert_eq!(event.new_session, new_session, "{transition}");
             }
@@ -171,7 +171,7 @@ fn prestarted_session_is_used_only_without_history() {
 fn agent_fails_after_three_reminders() {
     let mut scene = Scene::begin();
     for number in 0..3 {
-        let event = one(&scene, violated(Some("end with a tag")));
+        let event = single_event(&scene, violated(Some("end with a tag")));
         let Event::TurnRejected(rejected) = &event else { panic!("{number}: {event:?}") };
         assert_eq!(rejected.turn, scene.turn("main"));
         assert_eq!(rejected.reminder, "end with a tag");
@@ -194,21 +194,24 @@ fn agent_fails_after_three_reminders() {
 fn transition_resets_reminder_count() {
     let mut scene = Scene::begin();
     for _ in 0..3 {
-        scene.happens(one(&scene, violated(Some("end with a tag"))));
+        scene.happens(single_event(&scene, violated(Some("end with a tag"))));
     }
-    scene.happens(one(&scene, accepted(goto("A.md"))));
-    assert!(matches!(one(&scene, violated(Some("end with a tag"))), Event::TurnRejected(_)));
+    scene.happens(single_event(&scene, accepted(goto("A.md"))));
+    assert!(matches!(
+        single_event(&scene, violated(Some("end with a tag"))),
+        Event::TurnRejected(_)
+    ));
 }
 
 #[test]
 fn reminders_and_restarts_are_counted_separately() {
     let mut scene = Scene::begin();
     for _ in 0..3 {
-        scene.happens(one(&scene, violated(Some("end with a tag"))));
+        scene.happens(single_event(&scene, violated(Some("end with a tag"))));
     }
     assert!(turn_failed(&scene, FailureCause::Crash).counts);
     assert!(scene.agent("main").restarts.is_empty());
-    scene.happens(one(&scene, failed_by(FailureCause::Crash)));
+    scene.happens(single_event(&scene, failed_by(FailureCause::Crash)));
     assert_eq!(scene.agent("main").reminders, 3);
 }
 
@@ -250,7 +253,7 @@ fn panic_retries_same_turn_in_same_session() {
     let mut scene = Scene::begin();
     scene.take("main", goto("B.md"));
     let (turn, before) = (scene.turn("main"), scene.agent("main").session.clone());
-    scene.happens(one(&scene, failed_by(FailureCause::Panic)));
+    scene.happens(single_event(&scene, failed_by(FailureCause::Panic)));
     assert_eq!((scene.turn("main"), &scene.agent("main").session), (turn, &before));
 }
 
@@ -259,7 +262,7 @@ fn interrupted_and_lost_turns_are_retried_without_limit() {
     let mut scene = Scene::begin();
     for round in 0..20 {
         let cause = if round % 2 == 0 { FailureCause::Interrupted } else { FailureCause::Lost };
-        scene.happens(one(&scene, failed_by(cause)));
+        scene.happens(single_event(&scene, failed_by(cause)));
     }
     let main = scene.agent("main");
     assert_eq!((main.turn, main.restarts.len()), (20, 0));
@@ -273,7 +276,7 @@ fn fourth_crash_within_period_fails_agent() {
     {
         let mut scene = Scene::begin();
         for _ in 0..3 {
-            scene.happens(one(&scene, failed_by(cause)));
+            scene.happens(single_event(&scene, failed_by(cause)));
         }
         let failure = agent_failed(&scene, failed_by(cause));
         assert_eq!(failure.cause, cause);

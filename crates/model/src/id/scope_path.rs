@@ -126,9 +126,9 @@ impl ScopePath {
         if further.0.starts_with(LIBRARY_PREFIX) {
             return Some(further.clone());
         }
-        let own = self.0.strip_prefix(LIBRARY_PREFIX);
+        let in_library = self.0.strip_prefix(LIBRARY_PREFIX);
         let mut parts: Vec<&str> =
-            own.unwrap_or(&self.0).split('/').filter(|part| *part != ".").collect();
+            in_library.unwrap_or(&self.0).split('/').filter(|part| *part != ".").collect();
         for part in further.0.split('/') {
             match part {
                 "." => {}
@@ -137,7 +137,7 @@ impl ScopePath {
             }
         }
         let path = parts.join("/");
-        match own {
+        match in_library {
             Some(_) => Self::parse(&format!("{LIBRARY_PREFIX}{path}")).ok(),
             None if path.is_empty() => Some(Self::from_root(None)),
             None => {
@@ -281,7 +281,8 @@ mod tests {
     use super::*;
 
     fn shown(text: &str) -> String {
-        TagTarget::parse(text).map_or_else(|error| format!("error: {error}"), |one| one.to_string())
+        TagTarget::parse(text)
+            .map_or_else(|error| format!("error: {error}"), |target| target.to_string())
     }
 
     #[test]

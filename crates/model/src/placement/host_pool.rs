@@ -98,7 +98,7 @@ pub struct LostAgent {
     /// The agent, and where it was.
     pub placed: PlacedAgent,
     /// It had begun something there.
-    pub has_begun: bool,
+    pub has_started: bool,
     /// The group that it belonged to.
     pub group: Option<PlacementGroup>,
 }
@@ -300,10 +300,10 @@ impl Ord for HostLoad {
     /// Compares the agents per slot, without rounding, of hosts that are a choice alike; hosts with the same load are
     /// in the order of their names.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
-        let own = u128::from(self.agents) * u128::from(other.slots);
-        let others = u128::from(other.agents) * u128::from(self.slots);
+        let left = u128::from(self.agents) * u128::from(other.slots);
+        let right = u128::from(other.agents) * u128::from(self.slots);
         let choice = self.is_last_choice.cmp(&other.is_last_choice);
-        choice.then(own.cmp(&others)).then_with(|| self.host.cmp(&other.host))
+        choice.then(left.cmp(&right)).then_with(|| self.host.cmp(&other.host))
     }
 }
 
@@ -355,8 +355,8 @@ impl KnownHost {
         self.epoch = sighting.epoch;
         let labels = &sighting.report.labels;
         if self.seen.as_ref().is_none_or(|seen| seen.report.labels != *labels) {
-            let own = HostLabel::of(&sighting.host);
-            let all: BTreeSet<HostLabel> = labels.iter().cloned().chain([own]).collect();
+            let implied = HostLabel::of(&sighting.host);
+            let all: BTreeSet<HostLabel> = labels.iter().cloned().chain([implied]).collect();
             self.pools = std::iter::once(None).chain(all.into_iter().map(Some)).collect();
         }
         self.seen = Some(sighting);

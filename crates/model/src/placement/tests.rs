@@ -69,7 +69,7 @@ fn why_not(table: &HostTable, requirement: Option<&str>) -> String {
 }
 
 fn lost(changes: &HostChanges) -> Vec<(&str, bool)> {
-    changes.lost.iter().map(|one| (one.placed.agent.as_str(), one.has_begun)).collect()
+    changes.lost.iter().map(|agent| (agent.placed.agent.as_str(), agent.has_started)).collect()
 }
 
 #[test]
@@ -100,9 +100,9 @@ fn labels_and_names_of_hosts_limit_the_choice() {
 fn unplaced_agent_says_what_it_waits_for() {
     let with = |change: &dyn Fn(&mut HostSighting)| {
         ["a", "b"].map(|host| {
-            let mut one = sighting(host, 2, &["gpu"]);
-            change(&mut one);
-            one
+            let mut changed = sighting(host, 2, &["gpu"]);
+            change(&mut changed);
+            changed
         })
     };
     let gpu = Some("gpu");

@@ -262,9 +262,9 @@ fn backoff_exceeds_its_bounds_by_at_most_the_jitter() {
 fn number_of_restarts_is_taken_off_a_message_and_nothing_else() {
     let supervision = SupervisionPolicy { max_restarts: 2, ..SupervisionPolicy::default() };
     for recent in [0, 1, 2] {
-        let own = SupervisionPolicy { max_restarts: recent, ..supervision.clone() };
+        let policy = SupervisionPolicy { max_restarts: recent, ..supervision.clone() };
         let restarts = vec![NOW; recent as usize];
-        let words = next_restart(&restarts, &own, NOW, 0.5).expect_err("used up");
+        let words = next_restart(&restarts, &policy, NOW, 0.5).expect_err("used up");
         assert_eq!(without_exhaustion(&format!("db down ({words})")), "db down", "{words}");
     }
     for other in ["db down (restarted by systemd)", "down (restarted x times within 1m)", "x"] {

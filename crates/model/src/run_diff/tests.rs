@@ -66,16 +66,16 @@ fn earliest_difference_is_the_cause_and_not_its_consequence() {
     let steps: Vec<(&str, u64)> =
         found.steps.iter().map(|step| (step.agent.as_str(), step.step)).collect();
     assert_eq!(steps, [("main", 2)], "a result is no transition");
-    let ways = found.steps[0].ways.as_ref().map(|way| way.clone().expect("a way"));
+    let traces = found.steps[0].traces.as_ref().map(|trace| trace.clone().expect("a way"));
     assert_eq!(
-        (&*ways.a.outcomes[0].text, &*ways.b.outcomes[0].text),
+        (&*traces.a.outcomes[0].text, &*traces.b.outcomes[0].text),
         ("<goto>C.md</goto>", "<goto>D.md</goto>")
     );
     assert_eq!(found.results.len(), 1);
     assert!(!found.is_equal());
-    let own = compare(&a, &b, Some(&AgentId::main()));
-    assert_eq!(text(own.first.as_ref().expect("one")), "main#2 transition");
-    assert!(own.results.is_empty());
+    let of_agent = compare(&a, &b, Some(&AgentId::main()));
+    assert_eq!(text(of_agent.first.as_ref().expect("one")), "main#2 transition");
+    assert!(of_agent.results.is_empty());
 }
 
 #[test]
@@ -85,7 +85,7 @@ fn agent_of_one_run_only_is_a_consequence_of_the_fork() {
     let found = compare(&a, &b, None);
     assert_eq!(text(found.first.as_ref().expect("one")), "main#1 transition");
     let last = found.steps.last().expect("a step");
-    assert_eq!((last.agent.as_str(), last.ways.b.is_none()), ("main.1", true));
+    assert_eq!((last.agent.as_str(), last.traces.b.is_none()), ("main.1", true));
     assert_eq!(found.results.len(), 1);
 }
 
@@ -162,12 +162,12 @@ fn any_moments() -> impl Strategy<Value = Vec<(u32, u8)>> {
 
 fn trace(moments: &[(u32, u8)]) -> RunHistory {
     let mut trace = Traced::begin().finish();
-    for (seq, (agent, way)) in (2..).zip(moments) {
+    for (seq, (agent, target)) in (2..).zip(moments) {
         let agent = AgentId::main().child(*agent);
-        let own = trace.agents.entry(agent.clone()).or_default();
-        let turn = TurnId { agent, step: own.len() as u64 + 1, turn: 0 };
-        let aspects = [(TraceAspect::Transition, way.to_string().as_str().into())].into();
-        own.push(TracedMoment { seq, turn, ends_turn: true, aspects });
+        let traced = trace.agents.entry(agent.clone()).or_default();
+        let turn = TurnId { agent, step: traced.len() as u64 + 1, turn: 0 };
+        let aspects = [(TraceAspect::Transition, target.to_string().as_str().into())].into();
+        traced.push(TracedMoment { seq, turn, ends_turn: true, aspects });
     }
     trace
 }
@@ -176,11 +176,11 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(128))]
     #[test]
     fn run_equals_itself_whatever_the_order_of_its_agents(moments in any_moments()) {
-        let own = trace(&moments);
-        prop_assert!(compare(&own, &own, None).is_equal());
+        let traced = trace(&moments);
+        prop_assert!(compare(&traced, &traced, None).is_equal());
         let mut sorted = moments;
         sorted.sort_by_key(|(agent, _)| *agent);
-        prop_assert!(compare(&own, &trace(&sorted), None).is_equal());
+        prop_assert!(compare(&traced, &trace(&sorted), None).is_equal());
     }
 
     #[test]
@@ -189,8 +189,8 @@ proptest! {
         let at = at.index(moments.len());
         let mut changed = moments.clone();
         changed[at].1 = changed[at].1.wrapping_add(1);
-        let (own, other) = (trace(&moments), trace(&changed));
-        let (there, back) = (compare(&own, &other, None), compare(&other, &own, None));
+        let (traced, other) = (trace(&moments), trace(&changed));
+        let (there, back) = (compare(&traced, &other, None), compare(&other, &traced, None));
         let first = there.first.expect("a difference");
         prop_assert_eq!(first.moments.a.as_ref().map(|moment| moment.seq), Some(at as u64 + 2));
         let first_back = back.first.expect("a difference");

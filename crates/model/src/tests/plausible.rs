@@ -192,12 +192,12 @@ impl Journal {
     fn push(&mut self, push: &Push) {
         match push {
             Push::Report { agent, judgement, cents, marked, chance } => {
-                if let Some(own) = self.agent(*agent).filter(|_| cents % 10 > 0) {
-                    if own.runs_program() {
-                        return self.advance(&own, *cents, *chance);
+                if let Some(acting) = self.agent(*agent).filter(|_| cents % 10 > 0) {
+                    if acting.runs_program() {
+                        return self.advance(&acting, *cents, *chance);
                     }
-                    if programs::takes_no_turn(&own) {
-                        return self.serve(&own);
+                    if programs::takes_no_turn(&acting) {
+                        return self.serve(&acting);
                     }
                 }
                 if !self.run.agents.is_empty() {

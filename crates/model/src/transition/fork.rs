@@ -156,12 +156,12 @@ pub(super) fn shown(transition: &Transition, f: &mut fmt::Formatter<'_>) -> fmt:
         if index > 0 {
             f.write_str(" ")?;
         }
-        one(forked, next, f)?;
+        write_tag(forked, next, f)?;
     }
     Ok(())
 }
 
-fn one(forked: &ForkTag, next: &StateName, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+fn write_tag(forked: &ForkTag, next: &StateName, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let name = TagName::Fork.name_into(forked.scope.as_ref());
     write!(f, "<{name} next=\"{next}\"")?;
     if let Some(ForkList { list, name }) = forked.each.as_deref() {

@@ -100,9 +100,9 @@ fn long_tag_is_told_without_its_middle() {
         scope: None,
         variables,
     };
-    let told = long.in_short();
-    assert!(told.len() < 320 && told.starts_with("<goto list=\"ü"), "{told}");
-    assert!(told.contains(" … ") && told.ends_with("\">NEXT.md</goto>"), "{told}");
+    let shown = long.in_short();
+    assert!(shown.len() < 320 && shown.starts_with("<goto list=\"ü"), "{shown}");
+    assert!(shown.contains(" … ") && shown.ends_with("\">NEXT.md</goto>"), "{shown}");
 }
 
 #[test]

@@ -9,25 +9,25 @@ struct List(Vec<(AgentId, Option<StateName>, Option<u8>, u8)>);
 
 impl List {
     /// Adds an agent.
-    fn one(mut self, id: &str, began: &str) -> Self {
+    fn agent(mut self, id: &str, began: &str) -> Self {
         self.0.push((agent_id(id), (!began.is_empty()).then(|| state(began)), None, 9));
         self
     }
 
     /// Adds so many children of an agent.
     fn children(self, parent: &str, numbers: std::ops::RangeInclusive<u32>, began: &str) -> Self {
-        numbers.fold(self, |list, number| list.one(&format!("{parent}.{number}"), began))
+        numbers.fold(self, |list, number| list.agent(&format!("{parent}.{number}"), began))
     }
 
     /// Lets an agent stand out.
     fn with(mut self, id: &str, kind: u8) -> Self {
-        let found = self.0.iter_mut().find(|one| one.0.as_str() == id).expect("it is there");
+        let found = self.0.iter_mut().find(|agent| agent.0.as_str() == id).expect("it is there");
         (found.2, found.3) = (Some(kind), kind);
         self
     }
 
     fn rows(&self, opened: &HashSet<FamilyKey>) -> Vec<TreeRow> {
-        let branches = AgentHierarchy::of(self.0.iter().map(|one| &one.0));
+        let branches = AgentHierarchy::of(self.0.iter().map(|agent| &agent.0));
         let folding =
             FoldOptions { many: FAMILY_FOLD_SIZE, deepest: usize::MAX, opened: Some(opened) };
         rows(&branches, self, folding)
@@ -69,17 +69,17 @@ fn folded(list: &List) -> Vec<String> {
 
 #[test]
 fn family_folds_only_above_twelve_members() {
-    let list = List::default().one("main", "A.md").children("main", 1..=12, "W.md");
+    let list = List::default().agent("main", "A.md").children("main", 1..=12, "W.md");
     assert_eq!(folded(&list).len(), 13);
-    let list = list.one("main.13", "W.md").children("main", 14..=16, "V.md");
+    let list = list.agent("main.13", "W.md").children("main", 14..=16, "V.md");
     assert_eq!(folded(&list), ["0 main", "1 main.1×13", "1 main.14", "1 main.15", "1 main.16"]);
-    let unknown = List::default().one("main", "A.md").children("main", 1..=13, "");
+    let unknown = List::default().agent("main", "A.md").children("main", 1..=13, "");
     assert_eq!(folded(&unknown), ["0 main", "1 main.1×13"], "nobody knows where they began");
 }
 
 #[test]
 fn notable_family_members_are_listed_by_kind_up_to_limit() {
-    let mut list = List::default().one("main", "A.md").children("main", 1..=1000, "W.md");
+    let mut list = List::default().agent("main", "A.md").children("main", 1..=1000, "W.md");
     for number in 101..=140 {
         list = list.with(&format!("main.{number}"), 2);
     }
@@ -92,7 +92,7 @@ fn notable_family_members_are_listed_by_kind_up_to_limit() {
 
 #[test]
 fn children_of_notable_member_are_shown_and_others_folded() {
-    let mut list = List::default().one("main", "A.md").children("main", 1..=20, "W.md");
+    let mut list = List::default().agent("main", "A.md").children("main", 1..=20, "W.md");
     list = list.with("main.3", 0);
     for number in 1..=20 {
         list = list.children(&format!("main.{number}"), 1..=2, "X.md");
@@ -103,7 +103,7 @@ fn children_of_notable_member_are_shown_and_others_folded() {
 
 #[test]
 fn family_key_is_stable_and_opens_only_that_family() {
-    let list = List::default().one("main", "A.md").children("main", 1..=15, "W.md");
+    let list = List::default().agent("main", "A.md").children("main", 1..=15, "W.md");
     let list = list.children("main.7", 1..=14, "X.md");
     let families = |list: &List| -> Vec<FamilyKey> {
         let rows = list.rows(&HashSet::new()).into_iter();

@@ -181,12 +181,12 @@ proptest! {
         let tree = AgentTree::of(&run);
         let folding = FoldOptions { many, deepest, opened: None };
         let rows = rows(&tree.branches, &Failures(&tree), folding);
-        let mut told = BTreeSet::new();
+        let mut covered = BTreeSet::new();
         for row in &rows {
             let members = row.of.members();
-            told.extend(if row.cut { tree.branches.below(members) } else { members.to_vec() });
+            covered.extend(if row.cut { tree.branches.below(members) } else { members.to_vec() });
         }
-        prop_assert_eq!(told.len(), tree.nodes().len());
+        prop_assert_eq!(covered.len(), tree.nodes().len());
         for (place, node) in tree.nodes().iter().enumerate().filter(|(_, node)| has_failed(node)) {
             let failed = tree.nodes().iter().filter(|node| has_failed(node)).count();
             let alone = rows.iter().any(|row| row.of == RowSubject::One(place));

@@ -50,9 +50,9 @@ fn ceiling_uses_permission_mode_of_claude_args_and_manifest() {
     let mut narrowed = settings("acceptEdits", &[], false);
     narrowed.claude_args = vec!["--permission-mode=plan".to_owned()];
     assert_eq!(keys(&PermissionCeiling::of(&narrowed), wanted.clone()), ["permission_mode"]);
-    let mut own = settings("plan", &[], false);
-    own.consent.widest_mode = Some(RunPermission::default());
-    assert!(keys(&PermissionCeiling::of(&own), wanted).is_empty());
+    let mut with_mode = settings("plan", &[], false);
+    with_mode.consent.widest_mode = Some(RunPermission::default());
+    assert!(keys(&PermissionCeiling::of(&with_mode), wanted).is_empty());
 }
 
 #[test]
@@ -155,7 +155,7 @@ fn widening_message_names_flag_that_allows_it() {
     )
     .expect("options");
     let found = ceiling("default", &[]).widenings(&options);
-    let messages: Vec<&str> = found.iter().map(|one| one.message.as_str()).collect();
+    let messages: Vec<&str> = found.iter().map(|widening| widening.message.as_str()).collect();
     assert_eq!(
         messages,
         [

@@ -72,16 +72,16 @@ impl Dataspace {
 
     /// Notes what this is a copy of.
     fn claim_copy(&self, shared: &dyn SharedFacts) -> Result<(), Error> {
-        let own = shared.name();
+        let engine_name = shared.name();
         // Another process may be making the copy: it writes the note first.
         let has_facts = self.path_of_journal().exists();
         match self.engine()? {
-            Some(engine) if engine == own => Ok(()),
-            Some(of) => Err(Error::OwnFacts { path: self.path.clone(), of }),
+            Some(engine) if engine == engine_name => Ok(()),
+            Some(of) => Err(Error::ForeignFacts { path: self.path.clone(), of }),
             None if has_facts => {
-                Err(Error::OwnFacts { path: self.path.clone(), of: "this machine".to_owned() })
+                Err(Error::ForeignFacts { path: self.path.clone(), of: "this machine".to_owned() })
             }
-            None => self.note_engine(&own),
+            None => self.note_engine(&engine_name),
         }
     }
 

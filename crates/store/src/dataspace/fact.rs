@@ -273,10 +273,10 @@ mod name_tests {
             assert_eq!(of_label(label), Err(InvalidFact::Label(label.to_owned())));
         }
         assert!(of_key(&"k".repeat(200)).is_ok());
-        let told = |unfit: Result<String, InvalidFact>| unfit.expect_err("too long").to_string();
-        let long = told(of_key(&"k".repeat(201)));
+        let message = |unfit: Result<String, InvalidFact>| unfit.expect_err("too long").to_string();
+        let long = message(of_key(&"k".repeat(201)));
         assert!(long.contains("the key `kkk") && long.contains("201 bytes"), "{long}");
-        let long = told(of_label(&"ü".repeat(40)));
+        let long = message(of_label(&"ü".repeat(40)));
         assert!(long.contains("the label `üüü") && long.contains("240 bytes"), "{long}");
         assert_eq!(check_value("l", "k", &"v".repeat(MAX_FACT_BYTES)), Ok(()));
         let large = check_value("l", "k", &"v".repeat(MAX_FACT_BYTES + 1)).expect_err("too large");

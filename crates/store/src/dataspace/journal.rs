@@ -39,7 +39,7 @@ pub(super) struct FactJournal {
     /// The end of the last whole line, in bytes.
     end: u64,
     /// The end of the changes that the file begins with, in bytes.
-    begun: u64,
+    start: u64,
     /// Their number.
     first: Option<u64>,
     lines: u64,
@@ -145,7 +145,7 @@ impl FactJournal {
             }
         }
         if self.first.is_none_or(|first| first == self.state.last) {
-            self.begun = self.end;
+            self.start = self.end;
         }
     }
 
@@ -298,7 +298,7 @@ impl FactWriter<'_> {
         if file.metadata().map_err(failed())?.len() > journal.end {
             open_end(&path)?.set_len(journal.end).map_err(failed())?;
         }
-        if journal.end - journal.begun > self.space.room.max(journal.begun) {
+        if journal.end - journal.start > self.space.room.max(journal.start) {
             self.space.begin(&journal.state, &journal.ignored)?;
         }
         Ok(())

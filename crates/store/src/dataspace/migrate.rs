@@ -295,14 +295,14 @@ impl Dataspace {
     fn old_change(&self, line: &[u8]) -> Result<(u64, NamedChange), String> {
         let OldChange(seq, label, key, change) =
             serde_json::from_slice(line).map_err(|error| placed_mistake(&error))?;
-        let own = |fact: ProvenValue<QueuedFact>| fact.believed(self.key.as_ref(), FACT);
+        let checked = |fact: ProvenValue<QueuedFact>| fact.believed(self.key.as_ref(), FACT);
         let change = match change.unwrap_or(LoggedChange::Reread {}) {
             LoggedChange::Asserted { fact, step } => {
-                LoggedChange::Asserted { fact: own(fact)?, step }
+                LoggedChange::Asserted { fact: checked(fact)?, step }
             }
             LoggedChange::Claimed { fact, step, next } => {
-                let next = next.map(own).transpose()?;
-                LoggedChange::Claimed { fact: own(fact)?, step, next }
+                let next = next.map(checked).transpose()?;
+                LoggedChange::Claimed { fact: checked(fact)?, step, next }
             }
             LoggedChange::Retracted { seq, step } => LoggedChange::Retracted { seq, step },
             LoggedChange::RunEnded { run } => LoggedChange::RunEnded { run },

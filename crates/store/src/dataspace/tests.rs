@@ -108,8 +108,8 @@ impl Place {
     fn logged(&self) -> usize {
         let number = |line: &String| line.split(',').nth(1).map(str::to_owned);
         let lines = self.lines();
-        let begun = lines.first().and_then(number);
-        lines.iter().filter(|line| number(line) != begun).count()
+        let first = lines.first().and_then(number);
+        lines.iter().filter(|line| number(line) != first).count()
     }
 
     /// Returns the dataspace as another process finds it.
@@ -198,15 +198,15 @@ fn invalid_fact_is_refused_and_creates_nothing() {
 #[test]
 fn repeated_step_asserts_fact_only_once() {
     let place = Place::new();
-    let own = step("r", 7);
-    assert!(place.assert("a", "k", "1", Some(&own)).is_new);
-    let again = place.assert("a", "k", "1", Some(&own));
+    let asking = step("r", 7);
+    assert!(place.assert("a", "k", "1", Some(&asking)).is_new);
+    let again = place.assert("a", "k", "1", Some(&asking));
     assert!(!again.is_new && again.fact.is_some());
     assert!(place.retract("a", "k", None));
-    let again = place.assert("a", "k", "1", Some(&own));
+    let again = place.assert("a", "k", "1", Some(&asking));
     assert_eq!(again, AssertionOutcome { fact: None, is_new: false, replaced: None, dropped: 0 });
     place.assert("a", "k", "2", None);
-    let again = place.assert("a", "k", "1", Some(&own));
+    let again = place.assert("a", "k", "1", Some(&asking));
     assert_eq!(again.fact.map(|fact| fact.value), Some("2".into()));
     assert!(place.assert("a", "k", "1", Some(&step("r", 8))).is_new, "another step");
     assert!(place.assert("a", "k", "2", Some(&step("s", 8))).is_new, "another run");
@@ -215,10 +215,10 @@ fn repeated_step_asserts_fact_only_once() {
 #[test]
 fn repeated_step_does_not_retract_newer_fact() {
     let place = Place::with(&[("a", "k", "1")]);
-    let own = step("r", 7);
-    assert!(place.retract("a", "k", Some(&own)) && place.retract("a", "k", Some(&own)));
+    let asking = step("r", 7);
+    assert!(place.retract("a", "k", Some(&asking)) && place.retract("a", "k", Some(&asking)));
     place.assert("a", "k", "1", None);
-    assert!(place.retract("a", "k", Some(&own)), "the same answer");
+    assert!(place.retract("a", "k", Some(&asking)), "the same answer");
     assert_eq!(place.holds(), ["a k=1"]);
     assert!(place.retract("a", "k", Some(&step("r", 8))));
     assert!(!place.retract("a", "k", Some(&step("r", 9))));
@@ -228,14 +228,14 @@ fn repeated_step_does_not_retract_newer_fact() {
 fn fact_is_claimed_by_one_step_that_may_repeat_the_claim() {
     let place = Place::with(&[("a", "k", "1"), ("b", "k", "1")]);
     let [a, b] = ["a", "b"].map(|label| place.fact(label, "k").expect("it holds"));
-    let (own, other) = (step("r", 7), step("s", 7));
-    assert_eq!(place.space.claimed(&own).expect("read"), None);
-    assert_eq!(place.claim(&a, &own), Some(a.clone()));
+    let (asking, other) = (step("r", 7), step("s", 7));
+    assert_eq!(place.space.claimed(&asking).expect("read"), None);
+    assert_eq!(place.claim(&a, &asking), Some(a.clone()));
     assert_eq!(place.claim(&a, &other), None);
     for again in [&a, &b] {
-        assert_eq!(place.claim(again, &own), Some(a.clone()), "what it has taken already");
+        assert_eq!(place.claim(again, &asking), Some(a.clone()), "what it has taken already");
     }
-    assert_eq!(place.space.claimed(&own).expect("read"), Some(a.clone()));
+    assert_eq!(place.space.claimed(&asking).expect("read"), Some(a.clone()));
     assert_eq!(place.holds(), ["b k=1"]);
     place.assert("a", "k", "1", None);
     assert_eq!(place.claim(&a, &other), None, "one with another number");

@@ -54,7 +54,7 @@ impl LockedRun {
     ) -> Result<Self, Error> {
         let (dir, (lock, keys)) = make_run(root, &parts.run.workflow_id, |draft, dir| {
             let keys = RunKeys::of(dir, &cut.first_session, parts.key.clone());
-            let lines = own_lines(cut, &parts.record, draft, &keys)?;
+            let lines = copied_lines(cut, &parts.record, draft, &keys)?;
             let lock = fill(draft, source, cut, &lines, parts)?;
             let (state, unsealed) = &parts.seal;
             let journal = Some(user_state::seal_of_journal(&draft.journal())?);
@@ -66,7 +66,7 @@ impl LockedRun {
 }
 
 /// Returns the lines of the records that are the run's own: those that are taken along, and its first one.
-fn own_lines(
+fn copied_lines(
     cut: &JournalCut,
     first: &Record,
     draft: &RunDir,

@@ -104,14 +104,14 @@ pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option
     let written = fs::read(place.dir.journal()).expect("the journal");
     let mut next = story.whole(written.len());
     let medium = Shared(Arc::new(Mutex::new(Disk::holding(written, fault))));
-    let ((tell, told), (go_on, told_to)) = (channel(), channel());
+    let ((tell, outcomes), (go_on, may_go_on)) = (channel(), channel());
     let (journal, state) = (place.dir.journal(), place.dir.state());
     let acknowledged = AcknowledgedEnd::none();
     let log = LogFile { medium: medium.clone(), journal: journal.clone(), acknowledged };
     let target = JournalTarget { log, journal, state };
     let writer = JournalWriter::start(target, move |outcome| {
         let _ = tell.send(outcome);
-        let _ = told_to.recv();
+        let _ = may_go_on.recv();
     })
     .expect("a thread");
     let (mut acknowledged, mut snapshots) = (Vec::new(), Vec::new());
@@ -119,7 +119,7 @@ pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option
     let mut lives = true;
     for &(records, snapshot) in [(1, false)].iter().chain(bursts.iter().cycle()) {
         if waiting {
-            lives = hear(&told, &mut acknowledged);
+            lives = hear(&outcomes, &mut acknowledged);
         }
         let burst = next..story.lines.len().min(next + records);
         for index in burst.clone() {
@@ -142,14 +142,14 @@ pub(super) fn live(story: &Story, place: &Place, bursts: &[Burst], fault: Option
     }
     drop(go_on);
     let error = writer.finish().err().map(|error| error.to_string());
-    assert_eq!(told.recv(), Err(RecvError), "a word after the last");
+    assert_eq!(outcomes.recv(), Err(RecvError), "a word after the last");
     let disk = std::mem::take(&mut *medium.disk());
     Life { disk, acknowledged, snapshots, error }
 }
 
 /// Receives one message of the writer; returns whether it lives.
-fn hear(told: &Receiver<WriteOutcome>, acknowledged: &mut Vec<usize>) -> bool {
-    match told.recv_timeout(GENEROUS).expect("a word") {
+fn hear(outcomes: &Receiver<WriteOutcome>, acknowledged: &mut Vec<usize>) -> bool {
+    match outcomes.recv_timeout(GENEROUS).expect("a word") {
         WriteOutcome::Durable(seq) => {
             acknowledged.push(usize::try_from(seq).expect("small"));
             true

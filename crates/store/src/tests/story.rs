@@ -28,17 +28,17 @@ pub(super) struct Story {
 impl Story {
     /// Returns a random story.
     pub(super) fn of(pushes: &[Push]) -> Self {
-        Self::told(&Journal::of(pushes).records().cloned().collect::<Vec<_>>())
+        Self::of_records(&Journal::of(pushes).records().cloned().collect::<Vec<_>>())
     }
 
     /// Returns a fixed story: forks, calls, returns, failures, pauses.
     pub(super) fn long(records: usize) -> Self {
         let mut scene = Scene::begin();
-        let mut told = vec![scene::first()];
-        while told.len() < records {
-            let event = next(&scene, told.len());
+        let mut records_so_far = vec![scene::first()];
+        while records_so_far.len() < records {
+            let event = next(&scene, records_so_far.len());
             let seq = scene.next();
-            told.push(Record {
+            records_so_far.push(Record {
                 kept_session: None,
                 seq,
                 at: Timestamp(seq * 1000),
@@ -49,10 +49,10 @@ impl Story {
             });
             scene.happens(event);
         }
-        Self::told(&told)
+        Self::of_records(&records_so_far)
     }
 
-    fn told(records: &[Record]) -> Self {
+    fn of_records(records: &[Record]) -> Self {
         let (mut run, _) = begin(&records[0]).expect("a start");
         let mut runs = vec![run.clone()];
         for record in &records[1..] {
@@ -96,14 +96,14 @@ impl Story {
 }
 
 /// Returns the event after so many records; the youngest agent is the one that moves.
-fn next(scene: &Scene, told: usize) -> Event {
+fn next(scene: &Scene, count: usize) -> Event {
     let agent = scene.run.agents.keys().last().expect("a live agent").as_str();
-    match told % 10 {
+    match count % 10 {
         0 => Event::RunPaused { pause: PauseReason::Interrupted },
         1 => Event::RunResumed { settings: Box::new(scene.run.settings.clone()) },
-        3 => Event::StepFinished(scene.step(agent, transition(told / 10))),
+        3 => Event::StepFinished(scene.step(agent, transition(count / 10))),
         6 => Event::TurnFailed(scene.failure(agent)),
-        _ => Event::CommandReceived { id: format!("c{told}"), command: RunCommand::Stop },
+        _ => Event::CommandReceived { id: format!("c{count}"), command: RunCommand::Stop },
     }
 }
 

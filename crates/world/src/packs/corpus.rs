@@ -407,7 +407,7 @@ mod plugins_tests {
         let home = home.to_string_lossy();
         let all = installed(&root, CORPORA, Some(&home)).expect("found");
         let names: Vec<_> =
-            all.as_array().expect("a list").iter().map(|one| &one["name"]).collect();
+            all.as_array().expect("a list").iter().map(|entry| &entry["name"]).collect();
         assert_eq!(names, ["polars", "react", "vue"]);
         assert_eq!(all[0], expected[0], "that in the workspace counts");
         assert!(all[2]["path"].as_str().is_some_and(|path| path.starts_with('/')), "{all}");

@@ -5,7 +5,7 @@ use super::*;
 use raymond_agents::working_dirs::{WorktreeRecord, WorktreeStage};
 
 /// A record as it is before git begins.
-fn begun(ground: &Ground, id: &str) -> WorktreeRecord {
+fn started(ground: &Ground, id: &str) -> WorktreeRecord {
     let branch = format!("raymond/world/{id}");
     let (base, prefix) = (ground.head("root"), String::new());
     WorktreeRecord {
@@ -24,7 +24,7 @@ type Left<'left> = (&'left str, Box<dyn Fn() + 'left>);
 #[tokio::test]
 async fn worktree_half_made_by_killed_git_is_created_again() {
     let ground = Ground::repository();
-    let record = begun(&ground, "main.1");
+    let record = started(&ground, "main.1");
     let tree = ground.tree("main.1");
     let shown = tree.display().to_string();
     let reason = format!("raymond is making {shown}");
@@ -79,7 +79,7 @@ async fn worktree_half_made_by_killed_git_is_created_again() {
 #[tokio::test]
 async fn retry_after_kill_does_not_reset_a_moved_branch() {
     let ground = Ground::repository();
-    let record = begun(&ground, "main.1");
+    let record = started(&ground, "main.1");
     ground.working_dirs().write_record(&record).expect("noted");
     ground.put("file", "two\n");
     ground.commit_all();

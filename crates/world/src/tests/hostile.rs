@@ -134,8 +134,8 @@ async fn user_filters_stay_in_effect_but_not_those_of_the_repository() {
     trap.ground.git("root", &["add", "page.bin", ".gitattributes"]);
     trap.ground.git("root", &["commit", "-q", "-m", "x"]);
     let config = trap.ground.text(".git/config");
-    let own = "[filter \"lfs\"]\n smudge = MARK; cat\n clean = MARK; cat\n";
-    trap.write(".git/config", &format!("{config}{own}"));
+    let filters = "[filter \"lfs\"]\n smudge = MARK; cat\n clean = MARK; cat\n";
+    trap.write(".git/config", &format!("{config}{filters}"));
     let users = trap.ground.base().join("gitconfig");
     std::fs::write(&users, "[filter \"lfs\"]\n smudge = sed s/pointer/content/\n")
         .expect("written");

@@ -135,7 +135,7 @@ async fn stop_ends_command_and_its_child_processes() {
         }
     };
     tokio::time::timeout(Duration::from_mins(1), left).await.expect("nothing is left");
-    let again = world_at(ground.kept.path(), OwnTypeRegistry::default(), &[]);
+    let again = world_at(ground.kept.path(), CustomTypeRegistry::default(), &[]);
     let lost = again.perform("main.1", &command, true).await;
     assert!(matches!(lost, Err(OperationError::Lost(_))), "{lost:?}");
 }
@@ -169,13 +169,13 @@ async fn python_module_is_found_without_importing_it() {
 
 #[tokio::test]
 async fn own_operation_type_is_performed_and_its_panic_is_a_failure() {
-    let mut own = OwnTypeRegistry::default();
-    own.add("greet", |parameters: serde_json::Map<String, Value>| async move {
+    let mut types = CustomTypeRegistry::default();
+    types.add("greet", |parameters: serde_json::Map<String, Value>| async move {
         Ok(json!(format!("hello {}", parameters["whom"].as_str().unwrap_or("you"))))
     });
-    own.add("panic", |_| async { panic!("nobody is there") });
-    own.add("wait", |_| std::future::pending());
-    let ground = Ground::with(own, &[]);
+    types.add("panic", |_| async { panic!("nobody is there") });
+    types.add("wait", |_| std::future::pending());
+    let ground = Ground::with(types, &[]);
     let call = |name: &str, class: RecoveryClass| {
         let class = serde_json::to_value(class).expect("a class");
         json!({"type": "own", "name": name, "parameters": {"whom": "all"}, "class": class})
@@ -196,9 +196,9 @@ async fn own_operation_type_is_performed_and_its_panic_is_a_failure() {
 
 #[tokio::test]
 async fn command_stopped_in_queue_counts_as_never_begun() {
-    let mut own = OwnTypeRegistry::default();
-    own.add("wait", |_| std::future::pending());
-    let mut ground = Ground::with(own, &[]);
+    let mut types = CustomTypeRegistry::default();
+    types.add("wait", |_| std::future::pending());
+    let mut ground = Ground::with(types, &[]);
     let wait = json!({"type": "own", "name": "wait", "parameters": {}, "class": "read"});
     let operations: Vec<Operation> = [vec![wait; 16], vec![shell("echo run > ran")]]
         .concat()
@@ -208,12 +208,12 @@ async fn command_stopped_in_queue_counts_as_never_begun() {
     let world = &ground.world;
     let all = operations.iter().map(|operation| world.perform("main.1", operation, false));
     let mut all: Vec<_> = all.map(Box::pin).collect();
-    for one in &mut all {
-        assert!(tokio::time::timeout(Duration::ZERO, one).await.is_err(), "each waits");
+    for queued in &mut all {
+        assert!(tokio::time::timeout(Duration::ZERO, queued).await.is_err(), "each waits");
     }
     world.stop();
-    for one in all {
-        assert_eq!(one.await, Err(OperationError::Interrupted));
+    for queued in all {
+        assert_eq!(queued.await, Err(OperationError::Interrupted));
     }
     ground.restart();
     let again = ground.perform("main.1", shell("echo run > ran"), true).await;

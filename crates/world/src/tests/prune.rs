@@ -205,7 +205,7 @@ async fn worktree_containing_a_repository_is_not_removed() {
 async fn conflicted_merge_is_saved_before_removal() {
     let ground = Ground::grove().await;
     ground.put_in_tree("file", "mine\n");
-    let own = ground.commit_in_tree();
+    let head = ground.commit_in_tree();
     ground.put("file", "theirs\n");
     ground.commit_all();
     let merging = std::process::Command::new("git")
@@ -217,7 +217,7 @@ async fn conflicted_merge_is_saved_before_removal() {
     let kept = "refs/raymond/kept/world/main.1";
     assert_eq!(ground.removal(true).await, Ok(gone(Some(kept), Some(BRANCH))));
     assert!(ground.files(kept)["file"].contains("<<<<<<<"));
-    assert_eq!(ground.git("root", &["rev-parse", &format!("{kept}^1")]), own);
+    assert_eq!(ground.git("root", &["rev-parse", &format!("{kept}^1")]), head);
     ground.assert_sound(&[]);
 }
 

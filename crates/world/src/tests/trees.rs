@@ -141,7 +141,7 @@ async fn agent_works_in_same_subfolder_as_its_run() {
 
 fn world_in(ground: &Ground, below: &str, variables: &[(&str, &str)]) -> WorkspaceExecutor {
     let working_dirs = WorkingDirs::new(ground.root().join(below), ground.working_dirs().trees());
-    world_with(ground.kept.path(), working_dirs, OwnTypeRegistry::default(), variables)
+    world_with(ground.kept.path(), working_dirs, CustomTypeRegistry::default(), variables)
 }
 
 #[tokio::test]
@@ -207,7 +207,7 @@ async fn failed_worktree_creation_names_cause_and_fix() {
     ground.assert_sound(&[]);
     ground.make("main", None).await.expect("now it can");
 
-    let without = Ground::with(OwnTypeRegistry::default(), &[("PATH", "/nowhere")]);
+    let without = Ground::with(CustomTypeRegistry::default(), &[("PATH", "/nowhere")]);
     let why = without.refused("main").await;
     assert!(why.contains("no program `git` on the PATH: install it"), "{why}");
     let mut bare = Ground::new();

@@ -145,8 +145,10 @@ async fn stop_ends_a_pending_fetch() {
 async fn proxy_from_environment_is_used() {
     let server = Server::new(1);
     let proxy = format!("http://{}", server.address);
-    let ground =
-        Ground::with(OwnTypeRegistry::default(), &[("HTTP_PROXY", &proxy), ("no_proxy", "b.test")]);
+    let ground = Ground::with(
+        CustomTypeRegistry::default(),
+        &[("HTTP_PROXY", &proxy), ("no_proxy", "b.test")],
+    );
     let why = ground.why(fetch("http://a.test/x")).await;
     assert_eq!(why, "cannot fetch http://a.test/x: the server answered 404");
     assert!(server.asked()[0].starts_with("GET http://a.test/x HTTP/1.1"));

@@ -29,7 +29,8 @@ impl Ground {
         directories: &[&str],
         branch: Option<&str>,
     ) -> Result<ActivityResult, OperationError> {
-        let directories: Vec<String> = directories.iter().map(|&one| one.to_owned()).collect();
+        let directories: Vec<String> =
+            directories.iter().map(|&directory| directory.to_owned()).collect();
         self.world.bases("main.1", &directories, branch, false).await
     }
 
@@ -121,7 +122,7 @@ async fn base_is_empty_tree_without_commits_and_none_without_repository() {
     ground.git("root", &["init", "-q", "--bare", "bare"]);
     assert_eq!(ground.commit_of("bare", None).await, None);
 
-    let without = Ground::with(OwnTypeRegistry::default(), &[("PATH", "/nowhere")]);
+    let without = Ground::with(CustomTypeRegistry::default(), &[("PATH", "/nowhere")]);
     assert_eq!(without.commit_of("", None).await, None);
 }
 

@@ -308,7 +308,7 @@ impl WorktreeRemover<'_> {
 
     /// Returns the reason why a record is none of a worktree that the run has made. Others can write records, too, so
     /// nothing is removed where a link leads, and no branch with another name.
-    fn reason_not_own(&self, record: &WorktreeRecord) -> Option<String> {
+    fn foreign_reason(&self, record: &WorktreeRecord) -> Option<String> {
         let (trees, tree) = (self.working_dirs().trees(), self.working_dirs().tree(&record.agent));
         let expected = branch(&self.git.shared.place.marker.run, &record.agent).ok();
         if expected.as_ref() != Some(&record.branch) {
@@ -329,7 +329,7 @@ impl WorktreeRemover<'_> {
         &self,
         record: WorktreeRecord,
     ) -> Result<Result<RemovedWorktree, RemovalRefusal>, OperationError> {
-        if let Some(why) = self.reason_not_own(&record) {
+        if let Some(why) = self.foreign_reason(&record) {
             return Ok(Err(RemovalRefusal::Refused(why)));
         }
         let inspector =
@@ -429,8 +429,8 @@ impl WorktreeRemover<'_> {
         let tree = self.working_dirs().tree(&record.agent);
         let branch = format!("refs/heads/{}", record.branch);
         if tree.join(".git").is_file() {
-            let is_own = self.git.at(&tree).commit(&branch).await?.as_deref() == Some(head);
-            if is_own {
+            let is_at_head = self.git.at(&tree).commit(&branch).await?.as_deref() == Some(head);
+            if is_at_head {
                 let git = self.git.only_at(&tree);
                 git.text("symbolic-ref HEAD", [&branch]).await?;
                 git.reset().await?;

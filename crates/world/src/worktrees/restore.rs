@@ -355,7 +355,7 @@ impl Snapshotter<'_> {
         let directory = blocking(shared, move |shared| {
             let root = shared.place.working_dirs.root();
             let GitPlace::Found(found) = GitPlace::find(root, None).ok()? else { return None };
-            found.own_directory()?;
+            found.git_directory()?;
             entry_of(&found.common, &place).ok().flatten()
         });
         let unknown = || format!("git does not know the worktree {}", tree.display());

@@ -1,6 +1,6 @@
 //! Steps with a judge: an evaluator, a plug-in.
 
-use super::{Told, assert_attributes};
+use super::{TracedStory, assert_attributes};
 use crate::domain::event::{Event, StepFinished, TransitionProposed};
 use crate::domain::money::Usd;
 use crate::domain::tests::scene::{goto, result, session, state};
@@ -9,9 +9,9 @@ use crate::domain::turn::TurnCost;
 
 #[test]
 fn evaluator_has_its_own_turn_span_within_the_step() {
-    let mut told = Told::begin();
+    let mut story = TracedStory::begin();
     let proposed = TransitionProposed {
-        turn: told.scene.turn("main"),
+        turn: story.scene.turn("main"),
         state: state("A.md"),
         transition: goto("B.md"),
         implicit: false,
@@ -27,20 +27,20 @@ fn evaluator_has_its_own_turn_span_within_the_step() {
         shown: Vec::new(),
         new_session: session(2),
     };
-    told.happens(Event::TransitionProposed(Box::new(proposed)));
+    story.happens(Event::TransitionProposed(Box::new(proposed)));
     let by = "the evaluator CHECK.md".to_owned();
     let overruled =
         OverruledTransition { asked: Some(goto("B.md")), by, reason: "secret".to_owned() };
     let step = StepFinished {
         evaluator: Some(state("CHECK.md")),
         overruled: Some(Box::new(overruled)),
-        ..told.scene.step("main", goto("C.md"))
+        ..story.scene.step("main", goto("C.md"))
     };
-    told.happens(Event::StepFinished(step));
-    assert_eq!(told.names(), ["chat 1900..2000", "chat 3000..3000", "step A 1000..3000"]);
-    assert_attributes(&told.spans[0], &[("gen_ai.conversation.id", "s1"), ("raymond.turn", "0")]);
+    story.happens(Event::StepFinished(step));
+    assert_eq!(story.names(), ["chat 1900..2000", "chat 3000..3000", "step A 1000..3000"]);
+    assert_attributes(&story.spans[0], &[("gen_ai.conversation.id", "s1"), ("raymond.turn", "0")]);
     assert_attributes(
-        &told.spans[1],
+        &story.spans[1],
         &[
             ("gen_ai.conversation.id", "s2"),
             ("raymond.turn", "1"),
@@ -48,7 +48,7 @@ fn evaluator_has_its_own_turn_span_within_the_step() {
         ],
     );
     assert_attributes(
-        told.span("step A"),
+        story.span("step A"),
         &[
             ("raymond.turns", "2"),
             ("raymond.cost_usd", "0.26"),
@@ -56,13 +56,13 @@ fn evaluator_has_its_own_turn_span_within_the_step() {
             ("raymond.overruled_by", "the evaluator CHECK.md"),
         ],
     );
-    assert!(!format!("{:?}", told.spans).contains("secret"));
+    assert!(!format!("{:?}", story.spans).contains("secret"));
 }
 
 #[test]
 fn step_decided_by_plugin_has_no_turn_span() {
-    let mut told = Told::begin();
-    let step = StepFinished { without_turn: true, ..told.scene.step("main", result("")) };
-    told.happens(Event::StepFinished(step));
-    assert_eq!(told.names()[0], "step A 1000..2000");
+    let mut story = TracedStory::begin();
+    let step = StepFinished { without_turn: true, ..story.scene.step("main", result("")) };
+    story.happens(Event::StepFinished(step));
+    assert_eq!(story.names()[0], "step A 1000..2000");
 }

@@ -92,15 +92,15 @@ impl TestHost {
 #[test]
 fn session_goes_on_at_another_host_and_only_new_bytes_are_put() {
     let space = Arc::<MemorySpace>::default();
-    let (one, other) = (TestHost::new(&space), TestHost::new(&space));
+    let (here, other) = (TestHost::new(&space), TestHost::new(&space));
     let long = "x".repeat(100_000);
-    one.write(&long);
-    let first = one.keep(None);
+    here.write(&long);
+    let first = here.keep(None);
     let put = space.bytes();
-    one.write(&format!("{long}more\n"));
-    let second = one.keep(Some(&first));
+    here.write(&format!("{long}more\n"));
+    let second = here.keep(Some(&first));
     assert!(space.bytes() < put + 1_000, "{} bytes after {put}", space.bytes());
-    assert_eq!(one.keep(Some(&second)), second, "nothing is new");
+    assert_eq!(here.keep(Some(&second)), second, "nothing is new");
 
     other.bring(&second).expect("brought");
     assert_eq!(other.read(), format!("{long}more\n"));
@@ -116,11 +116,11 @@ fn session_goes_on_at_another_host_and_only_new_bytes_are_put() {
 #[test]
 fn changed_session_is_put_whole() {
     let space = Arc::<MemorySpace>::default();
-    let (one, other) = (TestHost::new(&space), TestHost::new(&space));
-    one.write("a first turn\n");
-    let first = one.keep(None);
-    one.write("b other one\nsecond\n");
-    let second = one.keep(Some(&first));
+    let (here, other) = (TestHost::new(&space), TestHost::new(&space));
+    here.write("a first turn\n");
+    let first = here.keep(None);
+    here.write("b other one\nsecond\n");
+    let second = here.keep(Some(&first));
     other.bring(&second).expect("brought");
     assert_eq!(other.read(), "b other one\nsecond\n");
 }
@@ -128,9 +128,9 @@ fn changed_session_is_put_whole() {
 #[test]
 fn session_with_more_stays_and_another_one_is_set_aside() {
     let space = Arc::<MemorySpace>::default();
-    let one = TestHost::new(&space);
-    one.write("one\n");
-    let kept = one.keep(None);
+    let here = TestHost::new(&space);
+    here.write("one\n");
+    let kept = here.keep(None);
     let more = TestHost::new(&space);
     more.write("one\ntwo\n");
     more.bring(&kept).expect("it is there");
@@ -161,9 +161,9 @@ fn session_that_cannot_be_kept_says_why() {
 #[test]
 fn contents_that_are_not_those_of_the_session_are_refused() {
     let space = Arc::<MemorySpace>::default();
-    let one = TestHost::new(&space);
-    one.write("one\n");
-    let kept = one.keep(None);
+    let here = TestHost::new(&space);
+    here.write("one\n");
+    let kept = here.keep(None);
     let other = TestHost::new(&space);
     let wrong = KeptSession { manifest: checksum("one\n").into(), ..kept.clone() };
     assert!(other.bring(&wrong).expect_err("no manifest").contains("is not a manifest of"));

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{graph, node, payload, run, test, way};
+use super::super::{graph, node, payload, route, run, test};
 use crate::support::{RaymondOutcome, Test};
 
 /// The rows below, each asserted by name.
@@ -100,8 +100,8 @@ fn answers_are_ids_numbers_labels_and_free_texts() {
     named("a free text stores raw.text", free["text"] == "something else");
     let (place, outcome) = answered(true, "web");
     outcome.ok();
-    let ways = way(&place, "main");
-    let failed = ways == ["start failure", "after success"];
+    let visits = route(&place, "main");
+    let failed = visits == ["start failure", "after success"];
     named("a failed consequence takes on_failure of its response", failed);
 }
 
@@ -115,7 +115,7 @@ fn answers_come_ahead_or_later() {
     let place = test(&looping).file("answers.yaml", b"start: [one, two, git]\n");
     run(&place, &["--answers", "answers.yaml"]).ok();
     let expected = ["start other", "start other", "start git"];
-    named("a list of answers for a loop", way(&place, "main") == expected);
+    named("a list of answers for a loop", route(&place, "main") == expected);
 
     let place = test(&asking(false));
     let outcome = run(&place, &[]);

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{graph, node, payload, run, test, way};
+use super::super::{graph, node, payload, route, run, test};
 use crate::support::{RaymondOutcome, Test};
 
 /// The rows below, each asserted by name.
@@ -66,7 +66,7 @@ fn everything_is_checked_before_the_first_node() {
     let said = outcome.code(1).stdout.clone();
     named("the gate stops at the first false condition", !said.contains("No index"));
     named("the gate says its error_message", said.contains("Entry gate failed: No corpus here"));
-    named("a gate that fails executes no node", way(&place, "main").is_empty());
+    named("a gate that fails executes no node", route(&place, "main").is_empty());
     gated["entry_preconditions"] = json!([{"type": "config_exists"}]);
     let (_, outcome) = play(&gated, &[]);
     let said = outcome.code(1).stdout.contains("Entry gate failed: config_exists does not hold");
@@ -79,19 +79,19 @@ fn everything_is_checked_before_the_first_node() {
 
 #[test]
 fn state_begins_with_its_form_and_the_initial_state() {
-    let mut begun = graph(json!({"start": node(json!([
+    let mut initial = graph(json!({"start": node(json!([
         {"type": "create_checkpoint", "name": "c"},
         {"type": "set_state", "field": "form", "value": [
             "${workflow_name}", "${workflow_version}", "${current_node}", "${previous_node}", "${history}",
             "${user_responses}", "${Object.keys(computed)}", "${flags}", "${Object.keys(checkpoints)}",
         ]},
     ]), "done")}));
-    begun["initial_state"] =
+    initial["initial_state"] =
         json!({"form": null, "mine": "${not.filled}", "count": 1, "flags": {"a": true}});
-    begun["endings"]["done"]["summary"] =
+    initial["endings"]["done"]["summary"] =
         json!({"form": "${form}", "mine": "${mine}", "count": "${count}", "flags": "${flags}"});
     let (place, outcome) =
-        play(&begun, &["--var", "count=5", "--var", "flags=x", "--var", "mine=given"]);
+        play(&initial, &["--var", "count=5", "--var", "flags=x", "--var", "mine=given"]);
     let summary = payload(outcome.ok(), "main")["summary"].clone();
     let form = json!(["flow", "1.0.0", "start", null, [], {}, ["last_error"], {"a": true}, ["c"]]);
     named("the state has all fields of its form", summary["form"] == form);
@@ -99,7 +99,7 @@ fn state_begins_with_its_form_and_the_initial_state() {
     named("the type of a field is kept by a variable", summary["count"] == 5);
     named("flags cannot be set by a variable", summary["flags"] == json!({"a": true}));
     named("a deterministic graph costs nothing", place.status()["total_cost_usd"] == json!(0.0));
-    let (_, outcome) = play(&begun, &[]);
+    let (_, outcome) = play(&initial, &[]);
     let summary = payload(outcome.ok(), "main")["summary"].clone();
     named("initial_state is in the state", summary["count"] == 1);
     named("initial_state is not filled", summary["mine"] == "${not.filled}");
@@ -138,7 +138,7 @@ fn nodes_are_executed_and_noted_up_to_an_ending() {
         keys == ["node", "outcome", "timestamp"]
     };
     named("the history has node, outcome and timestamp", history.iter().all(has_form));
-    let ways: Vec<String> = history
+    let visits: Vec<String> = history
         .iter()
         .map(|visit| format!("{} {}", visit["node"], visit["outcome"]).replace('"', ""))
         .collect();
@@ -150,8 +150,8 @@ fn nodes_are_executed_and_noted_up_to_an_ending() {
         "valid valid",
         "last success",
     ];
-    named("outcomes of the history", ways == expected);
-    named("a target may be filled", ways.contains(&"last success".to_owned()));
+    named("outcomes of the history", visits == expected);
+    named("a target may be filled", visits.contains(&"last success".to_owned()));
     let errors = &result["summary"]["errors"];
     named("a gate checks all conditions", errors.as_array().map(Vec::len) == Some(3));
     let unknown = errors[1].as_str().is_some_and(|said| said.contains("no elements to count"));
@@ -179,7 +179,7 @@ fn error_ending_and_limit_of_steps_fail_the_run() {
     endless["max_steps"] = json!(7);
     let (place, outcome) = play(&endless, &[]);
     let ended = outcome.stdout.contains("WF501 step limit: 7 nodes were executed");
-    named("max_steps ends a loop", ended && way(&place, "main").len() == 7);
+    named("max_steps ends a loop", ended && route(&place, "main").len() == 7);
     endless.as_object_mut().expect("a map").remove("max_steps");
     let (_, outcome) = play(&endless, &[]);
     let ended = outcome.stdout.contains("WF501 step limit: 10000 nodes were executed");

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::super::{graph, payload, test, way};
+use super::super::{graph, payload, route, test};
 use crate::support::{RaymondOutcome, Test, when};
 
 /// The rows below, each asserted by name.
@@ -87,11 +87,11 @@ fn answer_decides_where_it_goes_and_what_is_stored() {
     named("outputs keep their types", summary["n"] == json!([1]));
     named("next_node follows ok", outcome.stdout.contains("\"ending\":\"done\""));
     let (place, outcome) = scripted(&referring(true), json!([ERROR]));
-    named("on_failure follows error", way(&place, "main") == ["start failure"]);
+    named("on_failure follows error", route(&place, "main") == ["start failure"]);
     named("the error is in last_error", outcome.stdout.contains("no network"));
     let (place, outcome) = scripted(&referring(false), json!([ERROR]));
     let failed = outcome.code(1).failed("main").contains("no network");
-    named("without on_failure the agent fails", failed && way(&place, "main").is_empty());
+    named("without on_failure the agent fails", failed && route(&place, "main").is_empty());
     let (place, outcome) = scripted(&referring(true), json!(["no tag", "<result>x</result>", OK]));
     outcome.ok();
     named("a wrong form is reminded", place.events("turn_rejected").len() == 2);

@@ -9,15 +9,15 @@ fn call(id: &str, command: &str) -> String {
     )
 }
 
-fn answer(id: &str, said: &str) -> String {
+fn answer(id: &str, reason: &str) -> String {
     format!(
-        r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","is_error":true,"tool_use_id":"{id}","content":"{said}"}}]}}}}"#
+        r#"{{"type":"user","message":{{"content":[{{"type":"tool_result","is_error":true,"tool_use_id":"{id}","content":"{reason}"}}]}}}}"#
     )
 }
 
-fn live(id: &str, said: &str) -> String {
+fn live(id: &str, reason: &str) -> String {
     format!(
-        r#"{{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"{id}","decision_reason_type":"other","message":"{said}"}}"#
+        r#"{{"type":"system","subtype":"permission_denied","tool_name":"Bash","tool_use_id":"{id}","decision_reason_type":"other","message":"{reason}"}}"#
     )
 }
 
@@ -145,7 +145,7 @@ fn every_version_reports_same_refusal() {
     ];
     let dont_ask =
         "Permission to use Bash has been denied because Claude Code is running in don't ask mode.";
-    let all = asked.map(|one| (one, WHY)).into_iter().chain(denied.map(|one| (one, dont_ask)));
+    let all = asked.map(|seen| (seen, WHY)).into_iter().chain(denied.map(|seen| (seen, dont_ask)));
     for ((version, recorded), why) in all {
         let mut stream = StreamParser::default();
         stream.feed(recorded.as_bytes()).expect("short lines");

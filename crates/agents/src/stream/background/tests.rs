@@ -89,14 +89,14 @@ fn turn_cost_covers_only_its_own_requests_in_every_version() {
             let turns = follow(&recorded(version, name), BackgroundWork::Wait);
             turns.iter().map(|turn| turn.micros).collect()
         };
-        let one = cost(version, 1);
-        assert_eq!(costs("warm_two_turns"), [one, one], "{version}");
-        assert_eq!(costs("branched"), [one], "{version}");
-        assert_eq!(costs("resumed"), [one, one], "{version}");
-        assert_eq!(costs("resumed_again"), [one], "{version}");
+        let single = cost(version, 1);
+        assert_eq!(costs("warm_two_turns"), [single, single], "{version}");
+        assert_eq!(costs("branched"), [single], "{version}");
+        assert_eq!(costs("resumed"), [single, single], "{version}");
+        assert_eq!(costs("resumed_again"), [single], "{version}");
         assert_eq!(costs("foreground_agent"), [cost(version, 4)], "{version}");
-        assert_eq!(costs("resumed_after_stopped_turn"), [one], "{version}");
-        assert_eq!(costs("resumed_after_killed_turn"), [one], "{version}");
+        assert_eq!(costs("resumed_after_stopped_turn"), [single], "{version}");
+        assert_eq!(costs("resumed_after_killed_turn"), [single], "{version}");
     }
 }
 

@@ -357,6 +357,6 @@ fn extend(head: &mut RunHead, lease_ms: u64, state: &mut ObjectState<'_>) {
     head.has_run_out = lease_ms == 0;
     if lease_ms > 0 {
         let time = Duration::from_millis(lease_ms);
-        state.effect(ObjectEffect::OwnRunAfter(RunCall::RunOut { lease: head.lease }, time));
+        state.effect(ObjectEffect::CallSelfAfter(RunCall::RunOut { lease: head.lease }, time));
     }
 }

@@ -154,7 +154,7 @@ pub(super) enum ObjectEffect {
     /// A call to a run, soon.
     RunSoon(String, RunCall),
     /// A call to the run itself after a while, by the timer of the server.
-    OwnRunAfter(RunCall, Duration),
+    CallSelfAfter(RunCall, Duration),
     /// Wakes a waiter, by the id of an awakeable and the number of the last news.
     Wake(String, u64),
 }
@@ -436,7 +436,7 @@ async fn perform(context: &ObjectContext<'_>, effect: ObjectEffect) -> Result<()
         ObjectEffect::Host(host, call) => of_host(host, call)?.call().await.map(drop)?,
         ObjectEffect::HostSoon(host, call) => drop(of_host(host, call)?.send()),
         ObjectEffect::RunSoon(run, call) => drop(of_run(&run, call)?.send()),
-        ObjectEffect::OwnRunAfter(call, time) => {
+        ObjectEffect::CallSelfAfter(call, time) => {
             drop(of_run(context.key(), call)?.send_after(time));
         }
         ObjectEffect::Wake(awakeable, news) => context.resolve_awakeable(&awakeable, news),

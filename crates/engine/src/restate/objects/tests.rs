@@ -60,7 +60,7 @@ impl TestRun {
     /// Lets the time of the newest lease run out.
     fn run_out(&mut self) {
         let last = self.effects.iter().rev().find_map(|effect| match effect {
-            ObjectEffect::OwnRunAfter(call, _) => Some(call.clone()),
+            ObjectEffect::CallSelfAfter(call, _) => Some(call.clone()),
             _ => None,
         });
         self.call(&last.expect("a lease"));
@@ -113,7 +113,7 @@ fn run_is_created_once_and_indexed_before_it_is_answered() {
     assert_eq!(run.call(&claim("here")), RunAnswer::NoSuchRun);
     assert_eq!(run.call(&create(&["a", "b"])), RunAnswer::Epoch(1));
     let index = IndexCall::SetRun { run: "r".to_owned(), state: IndexedRun::Held };
-    let lease = ObjectEffect::OwnRunAfter(RunCall::RunOut { lease: 1 }, Duration::from_secs(6));
+    let lease = ObjectEffect::CallSelfAfter(RunCall::RunOut { lease: 1 }, Duration::from_secs(6));
     assert_eq!(run.effects, [ObjectEffect::Index(index), lease]);
     assert_eq!(run.call(&create(&["a", "b"])), RunAnswer::Epoch(1));
     assert_eq!(run.call(&create(&["a", "c"])), RunAnswer::RunExists);

@@ -34,7 +34,7 @@ fn chain_is_laid_out_as_vertical_line() {
     let layout = layout(&plan(3, &[(0, 1), (1, 2)]));
     let x: Vec<f64> = layout.nodes.iter().map(|node| node.0).collect();
     assert!((x[0] - x[1]).abs() < 1.0 && (x[1] - x[2]).abs() < 1.0, "{x:?}");
-    assert!(layout.nodes.is_sorted_by(|one, other| one.1 < other.1));
+    assert!(layout.nodes.is_sorted_by(|above, below| above.1 < below.1));
 }
 
 #[test]

@@ -174,7 +174,7 @@ impl<'value> BlockCall<'_, 'value> {
         let frame = CallFrame { variables, outer: self.environment.frame };
         let found =
             value(node, ExpressionEnvironment { frame: Some(&frame), ..self.environment }, fuel)?;
-        fuel.own(found)
+        fuel.owned(found)
     }
 
     fn holds(&self, node: &ExpressionNode, fuel: &mut Fuel) -> Result<bool, Error> {
@@ -267,7 +267,7 @@ impl<'value> BlockCall<'_, 'value> {
         let frame = CallFrame { variables, outer: self.environment.frame };
         let environment = ExpressionEnvironment { frame: Some(&frame), ..self.environment };
         let given = items(values, environment, fuel)?.into_iter();
-        given.map(|value| fuel.own(value)).collect()
+        given.map(|value| fuel.owned(value)).collect()
     }
 
     /// Returns the keys of the steps to a part.
@@ -486,7 +486,7 @@ impl LambdaIteration<'_, '_> {
         for (place, element) in self.list.iter().enumerate() {
             let number = count(place);
             let result = self.lambda.call(&[element, &number], self.environment, fuel)?;
-            take(fuel.own(result)?, fuel)?;
+            take(fuel.owned(result)?, fuel)?;
         }
         Ok(())
     }
@@ -507,12 +507,12 @@ impl LambdaIteration<'_, '_> {
                 LambdaBody::Expression(_) => {
                     let result =
                         self.lambda.call(&[&sum, element, &number], self.environment, fuel)?;
-                    fuel.own(result)?
+                    fuel.owned(result)?
                 }
                 LambdaBody::Block(statements) => {
                     let given = vec![Cow::Owned(sum), Cow::Borrowed(element), Cow::Owned(number)];
                     let result = self.lambda.run(statements, given, self.environment, fuel)?;
-                    fuel.own(result)?
+                    fuel.owned(result)?
                 }
             };
         }

@@ -293,10 +293,10 @@ pub(super) fn parameter(
     names: &mut Vec<String>,
 ) -> Result<LambdaParameter, SyntaxError> {
     let parameters = |piece: RulePair<'_>, names: &mut Vec<String>| {
-        let is_one = |part: &RulePair<'_>| {
+        let is_parameter = |part: &RulePair<'_>| {
             matches!(part.as_rule(), Rule::name | Rule::list_parameter | Rule::map_parameter)
         };
-        let parts = piece.into_inner().filter(is_one);
+        let parts = piece.into_inner().filter(is_parameter);
         parts.map(|part| parameter(part, names)).collect::<Result<Vec<_>, _>>()
     };
     match piece.as_rule() {

@@ -4,9 +4,9 @@ use super::super::{Expression, SyntaxError};
 
 fn assert_flaws(code: &str, table: &[(&str, usize, &str)]) {
     for (text, offset, message) in table {
-        let SyntaxError { offset: at, code: found, message: said } =
+        let SyntaxError { offset: at, code: found, message: reason } =
             Expression::parse(text).expect_err(text);
-        assert_eq!((found, at, said.as_str()), (code, *offset, *message), "{text}");
+        assert_eq!((found, at, reason.as_str()), (code, *offset, *message), "{text}");
     }
 }
 

@@ -146,11 +146,11 @@ fn statement_without_meaning_is_evaluation_error() {
 
 #[test]
 fn change_outside_function_is_syntax_error() {
-    let own = "is not a name of this function; a function changes only its parameters and what it declares with `let` or `const`";
+    let refused = "is not a name of this function; a function changes only its parameters and what it declares with `let` or `const`";
     let table = [
-        ("list.map(x => { n = x; return x; })", 16, format!("n {own}")),
-        ("[1].map(x => { const f = [2].map(y => { x = y; return y; }); return x; })", 40, format!("x {own}")),
-        ("[1].map(x => { { let y = 1; } y = 2; return x; })", 30, format!("y {own}")),
+        ("list.map(x => { n = x; return x; })", 16, format!("n {refused}")),
+        ("[1].map(x => { const f = [2].map(y => { x = y; return y; }); return x; })", 40, format!("x {refused}")),
+        ("[1].map(x => { { let y = 1; } y = 2; return x; })", 30, format!("y {refused}")),
         ("[1].map(x => { const y = 1; y = 2; return y; })", 28, "y cannot change here; declare it with `let`".to_owned()),
         ("[1].map(x => { const y; return y; })", 21, "the const y has no value".to_owned()),
         (
@@ -168,9 +168,9 @@ fn change_outside_function_is_syntax_error() {
         ("[1].map(x => { x.forEach(1); return x; })", 15, "forEach takes a function, as in `list.forEach(x => { acc[x.id] = x; })`".to_owned()),
     ];
     for (text, offset, message) in table {
-        let SyntaxError { offset: at, message: said, .. } =
+        let SyntaxError { offset: at, message: reason, .. } =
             Expression::parse(text).expect_err(text);
-        assert_eq!((at, said), (offset, message), "{text}");
+        assert_eq!((at, reason), (offset, message), "{text}");
     }
 }
 

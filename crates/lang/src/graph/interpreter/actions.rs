@@ -301,7 +301,7 @@ impl GraphInterpreter {
         let Value::Object(mut parameters) = self.fill(&work.parameters)? else {
             return Err("its parameters are not a map".to_owned());
         };
-        if let Some(class) = work.own {
+        if let Some(class) = work.custom_class {
             return Ok(Operation::Own { name: work.kind.clone(), parameters, class });
         }
         let empty = |key: &&&str| {

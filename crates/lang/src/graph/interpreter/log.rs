@@ -167,10 +167,10 @@ impl GraphInterpreter {
             return Ok((path, format));
         }
         let location = text("location").unwrap_or_else(|| LOGS.to_owned());
-        let begun = self.written(&self.log_keys(&["execution", "start_time"]));
-        let begun = begun.and_then(Value::as_str).unwrap_or_default();
+        let start = self.written(&self.log_keys(&["execution", "start_time"]));
+        let start = start.and_then(Value::as_str).unwrap_or_default();
         let name = self.names.get("workflow_name").and_then(Value::as_str).unwrap_or("log");
-        let of_graph = || format!("{name}-{}.{end}", formatted(begun, Some("YYYY-MM-DD-HHmmss")));
+        let of_graph = || format!("{name}-{}.{end}", formatted(start, Some("YYYY-MM-DD-HHmmss")));
         let file = text("filename").unwrap_or_else(of_graph);
         Ok((format!("{}/{file}", location.trim_end_matches('/')), format))
     }

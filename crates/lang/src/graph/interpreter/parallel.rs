@@ -19,7 +19,7 @@ use serde_json::{Map, Value, json};
 use super::results::{ActionOutcome, as_data, shown};
 use super::{GraphInterpreter, GraphYield};
 use crate::expression::{ValueTemplate, text};
-use crate::graph::begun_states::FIRST_STATE;
+use crate::graph::agent_states::FIRST_STATE;
 use crate::graph::checked_graph::{
     GraphEnding, GraphNodeName, NodeTurn, ParallelAgents, ParallelNode, ReferenceNode,
     ReferenceText, SpawnTask, UserPrompt,

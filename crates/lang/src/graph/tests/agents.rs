@@ -6,7 +6,7 @@ use super::super::asks::asks_claude;
 use super::super::profile::GraphProfile;
 use super::super::read::read;
 use super::super::vocabulary::GraphVocabulary;
-use super::{acting, graph, said};
+use super::{acting, diagnostics, graph};
 
 #[test]
 fn missing_state_or_folder_of_agent_is_error() {
@@ -17,12 +17,14 @@ fn missing_state_or_folder_of_agent_is_error() {
         ("run_folder, path: lib", "12:35", "START.md", "there is no such file"),
     ];
     for (text, place, name, why) in table {
-        let found = said(&acting(&format!("      - {{ type: {text} }}")), GraphProfile::Lenient);
+        let found =
+            diagnostics(&acting(&format!("      - {{ type: {text} }}")), GraphProfile::Lenient);
         let expected = format!("{place}: WF214 no agent can begin in `{name}`: {why}");
         assert!(found.len() == 1 && found[0].starts_with(&expected), "{found:?}, {expected}");
     }
     for sound in ["run_state, state: A.md", "run_folder, path: x", "run_state, state: '${known}'"] {
-        let found = said(&acting(&format!("      - {{ type: {sound} }}")), GraphProfile::Lenient);
+        let found =
+            diagnostics(&acting(&format!("      - {{ type: {sound} }}")), GraphProfile::Lenient);
         assert_eq!(found, Vec::<String>::new(), "{sound}");
     }
 }
@@ -34,12 +36,12 @@ fn missing_state_of_branch_is_error_with_its_place() {
             "  a:\n    type: parallel\n    branches:\n      - {{ name: one, {branch} }}\n    on_success: done\n    on_failure: failed"
         ))
     };
-    let found = said(&branches("state: GONE.md"), GraphProfile::Lenient);
+    let found = diagnostics(&branches("state: GONE.md"), GraphProfile::Lenient);
     let expected = "12:29: WF214 no agent can begin in `GONE.md`: there is no such file";
     assert!(found[0].starts_with(expected), "{found:?}");
-    let found = said(&branches("folder: gone"), GraphProfile::Lenient);
+    let found = diagnostics(&branches("folder: gone"), GraphProfile::Lenient);
     assert!(found[0].starts_with("12:30: WF214 no agent can begin in `gone`: "), "{found:?}");
-    assert_eq!(said(&branches("folder: x"), GraphProfile::Lenient), Vec::<String>::new());
+    assert_eq!(diagnostics(&branches("folder: x"), GraphProfile::Lenient), Vec::<String>::new());
 }
 
 #[test]

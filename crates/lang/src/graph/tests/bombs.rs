@@ -5,10 +5,10 @@ use std::fmt::Write;
 use proptest::prelude::*;
 
 use super::super::profile::GraphProfile;
-use super::{acting, asking, graph, reading, said};
+use super::{acting, asking, diagnostics, graph, reading};
 
 fn first(text: &str) -> String {
-    said(text, GraphProfile::Lenient).swap_remove(0)
+    diagnostics(text, GraphProfile::Lenient).swap_remove(0)
 }
 
 #[test]
@@ -30,8 +30,11 @@ fn alias_expansion_is_limited() {
 
 #[test]
 fn too_long_or_deeply_nested_yaml_is_error() {
-    let said = first(&"a".repeat(1024 * 1024 + 1));
-    assert_eq!(said, "1:1: WF001 this is 1048577 bytes long, a graph may have 1048576; divide it");
+    let diagnostics = first(&"a".repeat(1024 * 1024 + 1));
+    assert_eq!(
+        diagnostics,
+        "1:1: WF001 this is 1048577 bytes long, a graph may have 1048576; divide it"
+    );
     for (open, times) in
         [("[", 100), ("[", 500_000), ("{a: ", 100_000), ("- ", 100_000), ("? ", 100_000)]
     {
@@ -77,14 +80,16 @@ fn errors_of_thousands_of_nodes_are_all_reported() {
         };
         graph(&(0..count).map(node).collect::<String>())
     };
-    let found = said(&nodes(5000), GraphProfile::Lenient);
-    assert_eq!(found.iter().filter(|said| said.contains("WF202")).count(), 5000);
+    let found = diagnostics(&nodes(5000), GraphProfile::Lenient);
+    assert_eq!(found.iter().filter(|diagnostics| diagnostics.contains("WF202")).count(), 5000);
     assert!(
         first(&nodes(10_001))
             .contains("WF102 `nodes` has 10001 entries; it has to have 1 to 10000")
     );
     let long = graph(&format!("  {}: {{ type: actoin }}", "x".repeat(100_000)));
-    assert!(said(&long, GraphProfile::Lenient).iter().all(|said| said.len() < 300));
+    assert!(
+        diagnostics(&long, GraphProfile::Lenient).iter().all(|diagnostics| diagnostics.len() < 300)
+    );
 }
 
 /// Generates pieces that graphs are made of.

@@ -2,7 +2,7 @@
 
 use super::super::profile::GraphProfile;
 use super::super::vocabulary::{GraphVocabulary, TypeRole};
-use super::{acting, asking, assert_one, graph, said};
+use super::{acting, asking, assert_diagnostic, diagnostics, graph};
 
 #[test]
 fn unknown_type_or_invalid_parameter_is_error_with_hint() {
@@ -10,17 +10,18 @@ fn unknown_type_or_invalid_parameter_is_error_with_hint() {
     let text = asking("      type: file_exist\n      path: x");
     let nearest =
         "12:13: WF301 Unknown precondition type: `file_exist`; did you mean `file_exists`?";
-    assert_one(&text, &format!("{nearest} There are {}", listed(TypeRole::Precondition)));
+    assert_diagnostic(&text, &format!("{nearest} There are {}", listed(TypeRole::Precondition)));
     let text = acting("      - type: set_flagg\n      - type: file_exists");
     let nearest = "12:15: WF302 Unknown consequence type: `set_flagg`; did you mean `set_flag`?";
     assert_eq!(
-        said(&text, GraphProfile::Lenient),
+        diagnostics(&text, GraphProfile::Lenient),
         [
             format!("{nearest} There are {}", listed(TypeRole::Consequence)),
             "13:15: WF302 Unknown consequence type: `file_exists`; it is a precondition, which is not allowed here".to_owned(),
         ]
     );
-    let run = said(&acting("      - { type: shell, command: echo hi }"), GraphProfile::Lenient);
+    let run =
+        diagnostics(&acting("      - { type: shell, command: echo hi }"), GraphProfile::Lenient);
     assert!(run[0].contains("`shell`; did you mean `bash_exec` (with `command`)?"), "{run:?}");
     assert!(
         listed(TypeRole::Consequence).contains("; git: clone_repo, get_sha, git_fetch, git_pull; ")
@@ -57,8 +58,12 @@ fn unknown_type_or_invalid_parameter_is_error_with_hint() {
         ),
     ];
     for (action, expected) in table {
-        let said = said(&acting(&format!("      - {{ {action} }}")), GraphProfile::Lenient);
-        assert!(said.iter().any(|said| said == expected), "{expected}: {said:#?}");
+        let diagnostics =
+            diagnostics(&acting(&format!("      - {{ {action} }}")), GraphProfile::Lenient);
+        assert!(
+            diagnostics.iter().any(|diagnostics| diagnostics == expected),
+            "{expected}: {diagnostics:#?}"
+        );
     }
 }
 
@@ -91,7 +96,7 @@ fn invalid_check_parameter_is_error_with_allowed_values() {
         ),
     ];
     for (condition, expected) in table {
-        assert_one(&asking(&format!("      {{ {condition} }}")), expected);
+        assert_diagnostic(&asking(&format!("      {{ {condition} }}")), expected);
     }
 }
 
@@ -119,35 +124,38 @@ fn expression_error_is_located_within_text() {
         ),
     ];
     for (text, expected) in table {
-        let said = said(&text, GraphProfile::Lenient);
-        assert!(said.len() == 1 && said[0].starts_with(expected), "{expected}: {said:#?}");
+        let diagnostics = diagnostics(&text, GraphProfile::Lenient);
+        assert!(
+            diagnostics.len() == 1 && diagnostics[0].starts_with(expected),
+            "{expected}: {diagnostics:#?}"
+        );
     }
 }
 
 #[test]
 fn missing_document_is_error_and_missing_section_warning_with_suggestion() {
     let refer = |rest: &str| graph(&format!("  a: {{ type: reference, next_node: done, {rest} }}"));
-    let missing = said(&refer("doc: lib/gti.md"), GraphProfile::Lenient);
+    let missing = diagnostics(&refer("doc: lib/gti.md"), GraphProfile::Lenient);
     assert_eq!(
         missing,
         [
             "9:47: WF320 the document is missing: lib/gti.md: there is no such file in the workflow; did you mean lib/git.md?"
         ]
     );
-    let outside = said(&refer("doc: ../secret"), GraphProfile::Lenient);
+    let outside = diagnostics(&refer("doc: ../secret"), GraphProfile::Lenient);
     assert!(outside[0].contains("WF320 the document is missing: ../secret: this leads out of"));
-    assert_one(
+    assert_diagnostic(
         &refer("doc: '${x}'"),
         "9:47: WF320 a document is read before the graph begins, so its path is written out",
     );
-    assert_one(
+    assert_diagnostic(
         &refer("doc: lib/git.md, section: Clone"),
         "9:68: warning: WF321 the document `lib/git.md` has no section `Clone`; did you mean `Clone Repository`? Until then Claude Code gets the whole document",
     );
-    let strict = said(&refer("doc: lib/git.md, section: Clone"), GraphProfile::Seed);
+    let strict = diagnostics(&refer("doc: lib/git.md, section: Clone"), GraphProfile::Seed);
     let error = "9:68: WF321 the document `lib/git.md` has no section `Clone`; did you mean `Clone Repository`?";
-    assert!(strict.iter().any(|said| said == error), "{strict:#?}");
-    assert_one(
+    assert!(strict.iter().any(|diagnostics| diagnostics == error), "{strict:#?}");
+    assert_diagnostic(
         &acting("      - { type: invoke_pattern, path: lib/git.md, section: Zzz }"),
         "12:60: warning: WF321 the document `lib/git.md` has no section `Zzz`; it has Git, Clone Repository, Fetch; Claude Code gets the whole document",
     );
@@ -163,14 +171,17 @@ fn variable_that_nothing_writes_is_reported() {
     for known in
         ["known", "config", "computed.config.x", "flags.ready", "ready", "PWD", "current_node"]
     {
-        assert!(said(&show(&format!("${{{known}}}")), GraphProfile::Seed).is_empty(), "{known}");
+        assert!(
+            diagnostics(&show(&format!("${{{known}}}")), GraphProfile::Seed).is_empty(),
+            "{known}"
+        );
     }
     let nothing = "nothing writes it; write it before, or put it into `initial_state`";
-    assert_one(
+    assert_diagnostic(
         &show("so ${conifg}"),
         &format!("13:49: WF330 variable `conifg`: {nothing}; did you mean `config`?"),
     );
-    assert_one(
+    assert_diagnostic(
         &show("${flags.redy}"),
         &format!("13:46: WF330 variable `flags.redy`: {nothing}; did you mean `ready`?"),
     );
@@ -178,11 +189,11 @@ fn variable_that_nothing_writes_is_reported() {
         "      - { type: set_state",
         "      - { type: invoke_pattern, path: lib/git.md }\n      - { type: set_state",
     );
-    assert_one(
+    assert_diagnostic(
         &merging,
         "14:46: warning: WF330 variable `computed.zzz`: nothing writes it by this name, but something might",
     );
-    assert_one(
+    assert_diagnostic(
         &asking("      { type: evaluate_expression, expression: 'zzz == 1' }"),
         "12:49: warning: WF330 variable `zzz`: nothing writes it, so it is always null; put it into `initial_state`",
     );
@@ -196,13 +207,13 @@ fn prose_in_place_of_expression_is_task_for_claude() {
         ))
     };
     let why = "12:39: warning: WF312 this is prose, not an expression, so raymond asks Claude Code for the value; write an expression, or use `spawn_agent` to make that explicit";
-    assert_one(&prose("compute"), why);
-    assert_eq!(said(&prose("compute"), GraphProfile::Seed), [why.replace("warning: ", "")]);
-    let found = said(&prose("evaluate"), GraphProfile::Lenient);
+    assert_diagnostic(&prose("compute"), why);
+    assert_eq!(diagnostics(&prose("compute"), GraphProfile::Seed), [why.replace("warning: ", "")]);
+    let found = diagnostics(&prose("evaluate"), GraphProfile::Lenient);
     assert!(found[0].contains("WF312 this is prose; write an expression"), "{found:?}");
     let mixed = |rest: &str| {
         let expression = format!("\"# Count.\\n{rest}\"");
-        said(
+        diagnostics(
             &acting(&format!("      - {{ type: compute, expression: {expression}, store_as: x }}")),
             GraphProfile::Lenient,
         )

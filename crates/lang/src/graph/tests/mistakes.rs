@@ -3,12 +3,16 @@
 use super::super::profile::GraphProfile;
 use super::super::read::read;
 use super::super::vocabulary::GraphVocabulary;
-use super::{acting, asking, assert_one, graph, said, source};
+use super::{acting, asking, assert_diagnostic, diagnostics, graph, source};
 
 /// Asserts an error under the strict rules, and a warning under the others.
 fn assert_lenient(text: &str, place: &str, rest: &str) {
-    assert_eq!(said(text, GraphProfile::Lenient), [format!("{place}: warning: {rest}")], "{text}");
-    assert_eq!(said(text, GraphProfile::Seed), [format!("{place}: {rest}")], "{text}");
+    assert_eq!(
+        diagnostics(text, GraphProfile::Lenient),
+        [format!("{place}: warning: {rest}")],
+        "{text}"
+    );
+    assert_eq!(diagnostics(text, GraphProfile::Seed), [format!("{place}: {rest}")], "{text}");
 }
 
 const LEAVE: &str = "  a: { type: action, actions: [], on_success: done, on_failure: failed }";
@@ -25,15 +29,15 @@ fn invalid_yaml_is_error_with_reason() {
         ("? [a]\n: b", "WF001 expected a key, a plain text"),
     ];
     for (text, expected) in table {
-        let said = said(text, GraphProfile::Lenient);
-        assert!(said.iter().any(|one| one.contains(expected)), "{text}: {said:?}");
+        let diagnostics = diagnostics(text, GraphProfile::Lenient);
+        assert!(diagnostics.iter().any(|line| line.contains(expected)), "{text}: {diagnostics:?}");
     }
 }
 
 #[test]
 fn workflow_in_one_file_is_to_be_imported() {
     assert_eq!(
-        said("states:\n  START: x\n", GraphProfile::Lenient),
+        diagnostics("states:\n  START: x\n", GraphProfile::Lenient),
         [
             "1:1: WF102 `states` belongs to a workflow in one file; create a folder from it with `raymond import FILE`, and check that"
         ]
@@ -46,7 +50,7 @@ fn all_duplicate_keys_are_reported() {
         "  a: { type: action, type: action, actions: [], on_success: done, on_failure: failed }\n  a: {}",
     );
     assert_eq!(
-        said(&text, GraphProfile::Lenient),
+        diagnostics(&text, GraphProfile::Lenient),
         [
             "9:22: WF002 the key `type` is already in line 9",
             "10:3: WF002 the key `a` is already in line 9"
@@ -60,12 +64,16 @@ fn missing_graph_keys_are_reported() {
     let ought = |key: &str| format!("1:1: warning: WF101 a graph should have `{key}`; add it");
     let mut expected: Vec<String> = ["endings", "name", "nodes", "start_node"].map(needs).into();
     expected.extend(["description", "entry_preconditions", "initial_state", "version"].map(ought));
-    let mut found = said("model: opus", GraphProfile::Lenient);
-    found.sort_by_key(|said| said.contains("warning"));
+    let mut found = diagnostics("model: opus", GraphProfile::Lenient);
+    found.sort_by_key(|diagnostics| diagnostics.contains("warning"));
     assert_eq!(found, expected);
-    assert!(said("model: opus", GraphProfile::Seed).iter().all(|said| !said.contains("warning")));
+    assert!(
+        diagnostics("model: opus", GraphProfile::Seed)
+            .iter()
+            .all(|diagnostics| !diagnostics.contains("warning"))
+    );
     assert_eq!(
-        said("", GraphProfile::Lenient),
+        diagnostics("", GraphProfile::Lenient),
         ["1:1: WF102 a graph is a mapping such as `key: value`, not nothing"]
     );
 }
@@ -73,15 +81,18 @@ fn missing_graph_keys_are_reported() {
 #[test]
 fn unknown_key_or_wrong_type_is_error_with_hint() {
     let with = |line: &str| format!("{line}\n{}", graph(LEAVE));
-    assert_one(
+    assert_diagnostic(
         &with("modle: opus"),
         "1:1: WF102 unknown key `modle` in a graph; did you mean `model`?",
     );
-    assert_one(
+    assert_diagnostic(
         &with("model: gpt"),
         "1:8: warning: WF104 `gpt` is not a known model alias; raymond passes it to Claude Code unchanged",
     );
-    assert_one(&with("max_steps: -1"), "1:12: WF102 `max_steps` is a whole number greater than 0");
+    assert_diagnostic(
+        &with("max_steps: -1"),
+        "1:12: WF102 `max_steps` is a whole number greater than 0",
+    );
     let table = [
         (
             "version: \"1\"",
@@ -116,8 +127,11 @@ fn unknown_key_or_wrong_type_is_error_with_hint() {
         ("type: success,", "", "11:3: WF101 the ending `done` needs `type`"),
     ];
     for (from, to, expected) in table {
-        let said = said(&graph(LEAVE).replace(from, to), GraphProfile::Lenient);
-        assert!(said.iter().any(|said| said == expected), "{expected}: {said:#?}");
+        let diagnostics = diagnostics(&graph(LEAVE).replace(from, to), GraphProfile::Lenient);
+        assert!(
+            diagnostics.iter().any(|diagnostics| diagnostics == expected),
+            "{expected}: {diagnostics:#?}"
+        );
     }
 }
 
@@ -142,25 +156,25 @@ fn name_that_differs_from_directory_is_reported() {
 
 #[test]
 fn missing_transition_target_is_error_with_suggestion() {
-    assert_one(
+    assert_diagnostic(
         &graph(LEAVE).replace("start_node: a", "start_node: ab"),
         "6:13: WF201 Start node not found: no node is called `ab`; did you mean `a`?",
     );
-    assert_one(
+    assert_diagnostic(
         &graph(LEAVE).replace("on_failure: failed", "on_failure: faild"),
         "9:65: WF202 Invalid transition target: no node or ending is called `faild`; did you mean `failed`?",
     );
-    assert_one(
+    assert_diagnostic(
         &asking("      type: config_exists").replace("true: done", "true: nowhere"),
         "13:23: WF203 Invalid branch target: no node or ending is called `nowhere`; add it or name another",
     );
-    assert_one(
+    assert_diagnostic(
         &graph("  a: { type: reference, doc: lib/git.md, next_node: zzz }"),
         "9:53: WF204 Invalid next_node target: no node or ending is called `zzz`; add it or name another",
     );
     let yes = asking("      type: config_exists").replace("true: done", "yes: done");
     assert_eq!(
-        said(&yes, GraphProfile::Lenient),
+        diagnostics(&yes, GraphProfile::Lenient),
         [
             "13:5: WF101 `branches` needs `true`",
             "13:17: WF102 unknown key `yes` in `branches`; it has `true` and `false`"
@@ -183,11 +197,11 @@ const ASK: &str = "  a:
 #[test]
 fn incomplete_or_inconsistent_question_is_reported() {
     let ask = |from: &str, to: &str| graph(&ASK.replace(from, to));
-    assert_one(
+    assert_diagnostic(
         &ask("      web: { next_node: failed }", ""),
         "16:17: WF205 Missing response handler: `on_response` has no `web`; say where it leads",
     );
-    assert_one(
+    assert_diagnostic(
         &ask("      web: {", "      wep: { next_node: done }\n      web: {"),
         "19:7: WF206 orphan handler: no option has the id `wep`; did you mean `web`?",
     );
@@ -207,7 +221,7 @@ fn incomplete_or_inconsistent_question_is_reported() {
         "13:15",
         "WF208 a header has at most 12 characters, this one has 13",
     );
-    assert_one(
+    assert_diagnostic(
         &ask("id: web", "id: git").replace("      web: { next_node: failed }", ""),
         "16:17: WF209 the id `git` is that of the option in line 15 already; give it another",
     );
@@ -221,20 +235,20 @@ fn incomplete_or_inconsistent_question_is_reported() {
 #[test]
 fn unknown_type_unreachable_or_ambiguous_node_is_reported() {
     let two = |more: &str| graph(&format!("{LEAVE}\n{more}"));
-    assert_one(
+    assert_diagnostic(
         &graph("  a: { type: acton }"),
         "9:14: WF210 unknown node type `acton`; did you mean `action`? There are action, conditional, user_prompt, validation_gate, parallel, reference",
     );
-    assert_one(
+    assert_diagnostic(
         &two(&LEAVE.replace("a:", "b:")),
         "10:3: warning: WF211 the node `b` cannot be reached; remove it, or add a path to it",
     );
-    assert_one(
+    assert_diagnostic(
         &two(&LEAVE.replace("a:", "done:")),
         "12:3: WF212 `done` is a node in line 10 already; rename one of them",
     );
     let loops = LEAVE.replace("on_success: done", "on_success: a");
-    assert!(said(&graph(&loops), GraphProfile::Seed).is_empty());
+    assert!(diagnostics(&graph(&loops), GraphProfile::Seed).is_empty());
 }
 
 #[test]
@@ -253,8 +267,10 @@ fn all_errors_are_reported_in_one_pass() {
     condition: { type: flag_sat, flag: f }
     branches: { true: done }
   c: { type: actoin }";
-    let found = said(&graph(nodes).replace("type: success", "type: won"), GraphProfile::Lenient);
-    let codes: Vec<_> = found.iter().map(|said| said.split(' ').nth(1).expect("a code")).collect();
+    let found =
+        diagnostics(&graph(nodes).replace("type: success", "type: won"), GraphProfile::Lenient);
+    let codes: Vec<_> =
+        found.iter().map(|diagnostics| diagnostics.split(' ').nth(1).expect("a code")).collect();
     let expected =
         ["WF303", "WF302", "WF302", "WF202", "WF102", "WF301", "WF101", "WF210", "WF102"];
     assert_eq!(codes, expected, "{found:#?}");
@@ -273,10 +289,10 @@ fn invalid_or_unused_turn_options_of_node_are_reported() {
         ("on_denied: stop", "10:16: WF105 unknown value `stop` of `on_denied`; use continue, fail"),
     ];
     for (key, expected) in table {
-        assert_one(&asking(key), expected);
+        assert_diagnostic(&asking(key), expected);
     }
     let idle = LEAVE.replace("actions: []", "actions: [], effort: low");
-    assert_one(
+    assert_diagnostic(
         &graph(&idle),
         "9:3: warning: WF107 the node `a` does not run Claude Code, so its model and options have no effect; remove them",
     );
@@ -301,7 +317,7 @@ fn invalid_output_schema_is_error_with_location() {
         ),
     ];
     for (output, expected) in table {
-        assert_one(&asking(output), expected);
+        assert_diagnostic(&asking(output), expected);
     }
 }
 
@@ -313,13 +329,13 @@ fn loop_without_ending_is_warning_that_names_its_nodes() {
         )
     };
     let text = graph(&[node("a", "b", "done"), node("b", "c", "c"), node("c", "b", "c")].concat());
-    assert_one(
+    assert_diagnostic(
         &text,
         "10:3: warning: WF213 no path leads from `b`, `c` to an ending, so the graph never ends there; add a path out of the loop",
     );
     let text =
         graph(&[node("a", "b", "done"), node("b", "c", "c"), node("c", "b", "failed")].concat());
-    assert!(said(&text, GraphProfile::Lenient).is_empty());
+    assert!(diagnostics(&text, GraphProfile::Lenient).is_empty());
 }
 
 #[test]
@@ -335,15 +351,18 @@ fn written_path_that_leads_out_of_workspace_is_error() {
     ];
     for (path, leads_out) in table {
         let text = acting(&format!("      - {{ type: delete_file, path: '{path}' }}"));
-        let found = said(&text, GraphProfile::Lenient);
+        let found = diagnostics(&text, GraphProfile::Lenient);
         let expected =
             format!("WF304 `path` of `delete_file` leads out of the workspace: `{path}`");
         assert_eq!(
-            found.iter().any(|one| one.ends_with(&expected)),
+            found.iter().any(|line| line.ends_with(&expected)),
             leads_out,
             "{path}: {found:?}"
         );
     }
     let text = asking("      type: file_exists\n      path: ../x");
-    assert_one(&text, "13:13: WF304 `path` of `file_exists` leads out of the workspace: `../x`");
+    assert_diagnostic(
+        &text,
+        "13:13: WF304 `path` of `file_exists` leads out of the workspace: `../x`",
+    );
 }

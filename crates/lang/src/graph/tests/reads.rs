@@ -1,7 +1,7 @@
 //! The paths that conditions and parameters read, and the paths of files: what `check` finds in them.
 
 use super::super::profile::GraphProfile;
-use super::{acting, asking, assert_one, said};
+use super::{acting, asking, assert_diagnostic, diagnostics};
 
 const NOTHING: &str = "nothing writes it; write it before, or put it into `initial_state`";
 const ALWAYS_NULL: &str =
@@ -23,11 +23,14 @@ fn misspelt_path_of_condition_is_error_at_its_place() {
         let column = "      { type: ".len() + before.len() + ": ".len() + 1;
         let expected =
             format!("12:{column}: WF330 variable `{path}`: {NOTHING}; did you mean `known`?");
-        assert_one(&asking(&format!("      {{ type: {condition} }}")), &expected);
+        assert_diagnostic(&asking(&format!("      {{ type: {condition} }}")), &expected);
     }
     let nested =
         "      { type: any_of, conditions: [{ type: count_above, min: 0, field: computed.lsit }] }";
-    assert_one(&asking(nested), &format!("12:72: WF330 variable `computed.lsit`: {NOTHING}"));
+    assert_diagnostic(
+        &asking(nested),
+        &format!("12:72: WF330 variable `computed.lsit`: {NOTHING}"),
+    );
 }
 
 #[test]
@@ -38,13 +41,13 @@ fn path_that_may_be_missing_is_warned_of() {
         ("state_check, operator: not_null, field: knwon", 55),
         ("state_equals, value: null, field: knwon", 49),
     ] {
-        assert_one(
+        assert_diagnostic(
             &asking(&format!("      {{ type: {condition} }}")),
             &format!("12:{column}: warning: WF330 variable `knwon`: {ALWAYS_NULL}"),
         );
     }
     for flag in ["redy", "flags.redy"] {
-        let found = said(
+        let found = diagnostics(
             &asking(&format!("      {{ type: flag_set, flag: {flag} }}")),
             GraphProfile::Lenient,
         );
@@ -65,7 +68,8 @@ fn known_or_open_path_of_condition_is_fine() {
         "count_above, min: 0, field: 'known[0].x'",
         "flag_set, flag: ready",
     ] {
-        let found = said(&asking(&format!("      {{ type: {condition} }}")), GraphProfile::Seed);
+        let found =
+            diagnostics(&asking(&format!("      {{ type: {condition} }}")), GraphProfile::Seed);
         assert!(found.is_empty(), "{condition}: {found:?}");
     }
 }
@@ -79,12 +83,12 @@ fn misspelt_path_of_parameter_is_error_unless_outputs_may_write_it() {
     ] {
         let column = "      - { type: ".len() + action.len() - path.len() + 1;
         let line = format!("      - {{ type: {action} }}");
-        let found = said(&acting(&line), GraphProfile::Lenient);
+        let found = diagnostics(&acting(&line), GraphProfile::Lenient);
         let [only] = &found[..] else { panic!("{action}: {found:?}") };
         let expected = format!("12:{column}: WF330 variable `{path}`: {NOTHING}");
         assert!(only.starts_with(&expected), "{only}");
         let merging = format!("      - {{ type: invoke_pattern, path: lib/git.md }}\n{line}");
-        let found = said(&acting(&merging), GraphProfile::Lenient);
+        let found = diagnostics(&acting(&merging), GraphProfile::Lenient);
         let expected = format!(
             "13:{column}: warning: WF330 variable `{path}`: nothing writes it by this name, but something might"
         );
@@ -93,14 +97,14 @@ fn misspelt_path_of_parameter_is_error_unless_outputs_may_write_it() {
     let asking = super::graph(
         "  a:\n    type: user_prompt\n    prompt: { question: Q?, header: H, options_from_state: computed.pgae }\n    on_response:\n      other: { next_node: done }",
     );
-    let found = said(&asking, GraphProfile::Lenient);
+    let found = diagnostics(&asking, GraphProfile::Lenient);
     let expected = format!("WF330 variable `computed.pgae`: {NOTHING}");
     assert!(
-        found.iter().any(|one| one.starts_with("11:60: ") && one.contains(&expected)),
+        found.iter().any(|text| text.starts_with("11:60: ") && text.contains(&expected)),
         "{found:?}"
     );
     let looping = "      - { type: foreach, items: [1], actions: [{ type: compute_hash, from: item.a, store_as: x }] }";
-    assert!(said(&acting(looping), GraphProfile::Lenient).is_empty());
+    assert!(diagnostics(&acting(looping), GraphProfile::Lenient).is_empty());
 }
 
 #[test]
@@ -130,12 +134,13 @@ fn absolute_path_is_warned_of_and_path_that_leads_up_is_error() {
             up("location", "apply_log_retention", "../logs"),
         ),
     ] {
-        let found = said(&acting(&format!("      - {{ type: {action} }}")), GraphProfile::Lenient);
+        let found =
+            diagnostics(&acting(&format!("      - {{ type: {action} }}")), GraphProfile::Lenient);
         assert!(found.len() == 1 && found[0].ends_with(&expected), "{action}: {found:?}");
     }
     for fine in ["filename: ../x", "filename: /x", "location: '${known}', filename: ../../../x"] {
         let text = acting(&format!("      - {{ type: write_log, {fine} }}"));
-        assert!(said(&text, GraphProfile::Lenient).is_empty(), "{fine}");
+        assert!(diagnostics(&text, GraphProfile::Lenient).is_empty(), "{fine}");
     }
 }
 
@@ -149,15 +154,16 @@ fn boolean_parameter_is_read_from_text_and_may_be_filled_in() {
         "discover_installed_corpora, store_as: x, user: 'false'",
         "spawn_agents_parallel, foreach: known, prompt: p, store_as: x, join: '2'",
     ] {
-        let found = said(&acting(&format!("      - {{ type: {action} }}")), GraphProfile::Lenient);
+        let found =
+            diagnostics(&acting(&format!("      - {{ type: {action} }}")), GraphProfile::Lenient);
         assert!(found.is_empty(), "{action}: {found:?}");
     }
-    assert_one(
+    assert_diagnostic(
         &acting("      - { type: bash_exec, command: ls, once: sometimes }"),
         "12:47: WF303 `once` of `bash_exec` takes `true`, `false` or a `${…}`, not a text",
     );
     let both = acting("      - { type: bash_exec, command: ls, once: 'true', idempotent: true }");
-    let found = said(&both, GraphProfile::Lenient);
+    let found = diagnostics(&both, GraphProfile::Lenient);
     assert!(found[0].contains("has `idempotent` and `once`"), "{found:?}");
 }
 
@@ -169,7 +175,7 @@ fn part_that_no_result_of_a_command_has_is_reported() {
         ))
     };
     let why = "the result of a command has no `output`; it has `exit_code`, `stdout` and `stderr`, and is its output where a text is used";
-    let found = |text: &str| said(text, GraphProfile::Lenient);
+    let found = |text: &str| diagnostics(text, GraphProfile::Lenient);
     let plain = found(&shows("", "${computed.out.output}"));
     assert!(
         plain.len() == 1

@@ -6,7 +6,7 @@ use super::super::checked_graph::{ConditionTest, GraphNode, ReferenceText};
 use super::super::profile::GraphProfile;
 use super::super::read::read;
 use super::super::vocabulary::GraphVocabulary;
-use super::{asking, graph, program, said, source};
+use super::{asking, diagnostics, graph, program, source};
 
 /// The example of the specification, with the nodes it leaves out.
 const EXAMPLE: &str = include_str!("add-source.yaml");
@@ -72,7 +72,7 @@ fn comments_are_allowed_anywhere() {
         &format!("start_node: locate_corpus # first\n{}", "# again\n".repeat(200)),
     );
     assert!(text.contains("# first"));
-    assert_eq!(said(&text, GraphProfile::Lenient), Vec::<String>::new());
+    assert_eq!(diagnostics(&text, GraphProfile::Lenient), Vec::<String>::new());
 }
 
 #[test]
@@ -118,6 +118,6 @@ fn named_loop_variable_replaces_item() {
             "      - type: foreach\n        items: '${{known}}'\n        as: file\n        actions:\n          - {{ type: display_message, message: '${{{name}}}' }}"
         ))
     };
-    assert!(said(&text("file.path"), GraphProfile::Seed).is_empty());
-    assert_eq!(said(&text("item"), GraphProfile::Seed).len(), 1);
+    assert!(diagnostics(&text("file.path"), GraphProfile::Seed).is_empty());
+    assert_eq!(diagnostics(&text("item"), GraphProfile::Seed).len(), 1);
 }

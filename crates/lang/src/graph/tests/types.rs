@@ -8,7 +8,7 @@ use super::super::checked_graph::{
 };
 use super::super::profile::GraphProfile;
 use super::super::read::read;
-use super::super::vocabulary::{GraphVocabulary, OwnTypeSpec, TypeRole};
+use super::super::vocabulary::{CustomTypeSpec, GraphVocabulary, TypeRole};
 use super::{act, acting, asking, program, source};
 use crate::expression::{Fuel, NameScope, ValueTemplate};
 use raymond_model::operation::{Operation, RecoveryClass};
@@ -30,7 +30,7 @@ fn filled(template: &ValueTemplate) -> Value {
 
 fn operation(work: &OperationTemplate) -> Operation {
     let Value::Object(mut map) = filled(&work.parameters) else { panic!("{work:?}") };
-    if let Some(class) = work.own {
+    if let Some(class) = work.custom_class {
         return Operation::Own { name: work.kind.clone(), parameters: map, class };
     }
     map.insert("type".to_owned(), json!(work.kind));
@@ -245,15 +245,15 @@ fn every_other_consequence_maps_to_its_action_kind() {
 
 #[test]
 fn added_types_are_accepted_only_in_their_role() {
-    let own = |role, class| OwnTypeSpec {
+    let spec = |role, class| CustomTypeSpec {
         role,
         required: vec!["channel".into()],
         optional: vec!["text".into()],
         class,
     };
     let mut vocabulary = GraphVocabulary::new();
-    vocabulary.add("post", own(TypeRole::Consequence, RecoveryClass::Uncertain)).expect("new");
-    vocabulary.add("is_open", own(TypeRole::Precondition, RecoveryClass::Read)).expect("new");
+    vocabulary.add("post", spec(TypeRole::Consequence, RecoveryClass::Uncertain)).expect("new");
+    vocabulary.add("is_open", spec(TypeRole::Precondition, RecoveryClass::Read)).expect("new");
     let read =
         |text: &str| read("g.yaml", None, text, &vocabulary, &source(), GraphProfile::Lenient);
     let reading = read(&acting("      - { type: post, channel: general, text: [1], store_as: x }"));
@@ -272,14 +272,17 @@ fn added_types_are_accepted_only_in_their_role() {
     );
 
     assert!(read(&asking("      { type: is_open, channel: x }")).graph.is_some());
-    let said = |text: &str| read(text).diagnostics[0].to_string();
-    assert_eq!(said(&acting("      - type: post")), "g.yaml:12:15: WF303 `post` needs `channel`");
-    assert!(said(&acting("      - { type: is_open, channel: x }")).contains("WF302"));
+    let diagnostic = |text: &str| read(text).diagnostics[0].to_string();
+    assert_eq!(
+        diagnostic(&acting("      - type: post")),
+        "g.yaml:12:15: WF303 `post` needs `channel`"
+    );
+    assert!(diagnostic(&acting("      - { type: is_open, channel: x }")).contains("WF302"));
 }
 
 #[test]
 fn later_type_with_wrong_parameters_is_an_error_that_says_what_it_needs() {
-    let said = |action: &str| {
+    let diagnostic = |action: &str| {
         let text = acting(&format!("      - {{ type: {action} }}"));
         let reading =
             read("g.yaml", None, &text, &GraphVocabulary::new(), &source(), GraphProfile::Lenient);
@@ -299,7 +302,7 @@ fn later_type_with_wrong_parameters_is_an_error_that_says_what_it_needs() {
             "WF304",
         ),
     ] {
-        let first = said(action);
+        let first = diagnostic(action);
         assert!(first.contains(expected), "{action}: {first}");
     }
 }
@@ -323,17 +326,19 @@ fn corpora_of_the_home_directory_need_a_privilege() {
 
 #[test]
 fn import_of_another_machine_and_own_definitions_are_refused() {
-    let said = |more: &str| {
+    let diagnostic = |more: &str| {
         let text = format!("{more}\n{}", acting(""));
         let reading =
             read("g.yaml", None, &text, &GraphVocabulary::new(), &source(), GraphProfile::Lenient);
         reading.diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
     };
-    let remote = said("imports: { a: 'https://x.example/a.yaml' }");
+    let remote = diagnostic("imports: { a: 'https://x.example/a.yaml' }");
     assert!(remote.contains("WF320 `https://x.example/a.yaml` is on another machine"), "{remote}");
     assert!(remote.contains("a graph imports only local files"), "{remote}");
-    assert!(said("imports: { a: gone.yaml }").contains("WF320 the import is missing"));
-    assert!(said("definitions: { types: [] }").contains("unknown key `types` in `definitions`"));
-    let known = said("definitions: { source: someone/lib@v3.0.0, version: v3.0.0 }");
+    assert!(diagnostic("imports: { a: gone.yaml }").contains("WF320 the import is missing"));
+    assert!(
+        diagnostic("definitions: { types: [] }").contains("unknown key `types` in `definitions`")
+    );
+    let known = diagnostic("definitions: { source: someone/lib@v3.0.0, version: v3.0.0 }");
     assert!(!known.contains("definitions"), "{known}");
 }

@@ -254,7 +254,7 @@ impl ProgramInterpreter<'_> {
         let value = running(&self.position.current);
         if self.position.published.is_none() {
             self.position.published = Some(INSTANCE_MARK.to_owned());
-            self.assert_own(INSTANCE_LABEL, shown::instance(self.environment.execution));
+            self.assert_fact(INSTANCE_LABEL, shown::instance(self.environment.execution));
             return Err(ProgramSuspension::Then(self.next_of_activity()));
         }
         if self.position.published.as_ref() == Some(&value) {
@@ -315,10 +315,10 @@ impl ProgramInterpreter<'_> {
 
     fn publish(&mut self, value: String) {
         self.position.published = Some(value.clone());
-        self.assert_own(STATE_LABEL, value);
+        self.assert_fact(STATE_LABEL, value);
     }
 
-    fn assert_own(&mut self, label: &str, value: String) {
+    fn assert_fact(&mut self, label: &str, value: String) {
         let (label, key) = (label.to_owned(), self.environment.execution.label.clone());
         self.position.activity = Some(Activity::Assert { label, key, value });
     }
@@ -339,11 +339,11 @@ impl ProgramInterpreter<'_> {
             }
             _ => false,
         };
-        let is_own = self.position.activity.as_ref().is_some_and(is_published)
+        let is_expected = self.position.activity.as_ref().is_some_and(is_published)
             && (self.position.cursor.is_empty()
                 || self.position.ending.is_some()
                 || self.position.is_republishing);
-        let fetched = fetched.filter(|_| is_own)?;
+        let fetched = fetched.filter(|_| is_expected)?;
         self.position.activity = None;
         self.position.is_republishing = false;
         if let Err(why) = fetched {

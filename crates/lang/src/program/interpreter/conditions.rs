@@ -153,7 +153,7 @@ impl<'environment> ProgramInterpreter<'environment> {
             }
             ProgramCondition::Verdict { verdict, word } => {
                 let is_fixed = self.is_fixed(verdict);
-                let holds = self.now(verdict)?.is_some_and(|own| own == *word);
+                let holds = self.now(verdict)?.is_some_and(|found| found == *word);
                 if is_fixed { ConditionCheck::fixed(holds) } else { ConditionCheck::pending(holds) }
             }
             ProgramCondition::After(millis) => self.from(self.since().plus(*millis)),

@@ -14,7 +14,7 @@ use raymond_model::time::format_duration;
 use raymond_model::tool_call::{beginning, first_characters, flat};
 
 use super::{ProgramEnvironment, ProgramInterpreter};
-use crate::program::checked_program::{Program, ProgramCondition, SoughtFacts, TextExpression};
+use crate::program::checked_program::{MatchedFacts, Program, ProgramCondition, TextExpression};
 
 /// The most bytes of a text of the context in a published execution.
 const MAX_CONTEXT_BYTES: usize = 2000;
@@ -139,16 +139,16 @@ impl Program {
         let known = |expression: &TextExpression| {
             known_before_execution(expression, run.as_str()).map(Some)
         };
-        selection(self.facts.iter().filter(|sought| !sought.is_of_execution()), known)
+        selection(self.facts.iter().filter(|matched| !matched.is_of_execution()), known)
     }
 
     /// Returns whether executions differ in the facts that they can match.
     fn has_facts_of_execution(&self) -> bool {
-        self.facts.iter().any(SoughtFacts::is_of_execution)
+        self.facts.iter().any(MatchedFacts::is_of_execution)
     }
 }
 
-impl SoughtFacts {
+impl MatchedFacts {
     /// Returns whether the key or the payload is a value of an execution.
     fn is_of_execution(&self) -> bool {
         let is_known =
@@ -167,22 +167,22 @@ fn known_before_execution(expression: &TextExpression, run: &str) -> Option<Stri
 }
 
 /// Returns the facts that the programs of a run can match at their positions. `program_of` reads what a run has kept.
-pub fn sought_facts<P: Deref<Target = Program>>(
+pub fn selected_facts<P: Deref<Target = Program>>(
     run: &Run,
     program_of: impl Fn(&ProgramSource) -> Option<P>,
 ) -> FactSelection {
     let mut all = FactSelection::default();
     let mut differing = BTreeMap::new();
-    for own in run.definitions.values() {
-        match program_of(own) {
+    for definition in run.definitions.values() {
+        match program_of(definition) {
             Some(program) => {
                 all.extend(&program.facts_of_run(&run.workflow_id));
                 if program.has_facts_of_execution() {
-                    differing.insert(&own.program, program);
+                    differing.insert(&definition.program, program);
                 }
             }
             // What it runs is not there now, so only the labels are known.
-            None => all.extend(&FactSelection::of_labels(&own.labels)),
+            None => all.extend(&FactSelection::of_labels(&definition.labels)),
         }
     }
     if differing.is_empty() {
@@ -215,21 +215,21 @@ pub(super) fn facts_of_execution(environment: &ProgramEnvironment<'_>) -> FactSe
         TextExpression::Signal { .. } | TextExpression::Artifact(_) => Some(None),
         known => machine.evaluate(known).ok().map(Some),
     };
-    selection(environment.program.facts.iter().filter(|sought| sought.is_of_execution()), known)
+    selection(environment.program.facts.iter().filter(|matched| matched.is_of_execution()), known)
 }
 
 /// Returns the selection of the facts whose keys and payloads are known. `Some(None)` is a key or payload that may be
 /// anything.
 fn selection<'program>(
-    facts: impl Iterator<Item = &'program SoughtFacts>,
+    facts: impl Iterator<Item = &'program MatchedFacts>,
     known: impl Fn(&TextExpression) -> Option<Option<String>>,
 ) -> FactSelection {
     let mut all = FactSelection::default();
-    for sought in facts {
+    for matched in facts {
         let known =
             |expression: &Option<TextExpression>| expression.as_ref().map_or(Some(None), &known);
-        if let (Some(key), Some(value)) = (known(&sought.key), known(&sought.value)) {
-            all.add(&sought.label, FactPattern { key, value });
+        if let (Some(key), Some(value)) = (known(&matched.key), known(&matched.value)) {
+            all.add(&matched.label, FactPattern { key, value });
         }
     }
     all

@@ -311,13 +311,13 @@ impl<'environment> ProgramInterpreter<'environment> {
                 "it has gone from state to state {max_iterations} times without ever blocking; put a wait or an await on the way"
             ));
         }
-        if let Some(own) = self.environment.program.states.get(state) {
-            let entries = self.position.entries.entry(own.name.to_string()).or_default();
+        if let Some(target) = self.environment.program.states.get(state) {
+            let entries = self.position.entries.entry(target.name.to_string()).or_default();
             *entries += 1;
             if *entries > max_iterations {
                 return self.fail(format!(
                     "it has gone to the state {} {max_iterations} times; end the circle, or allow more: (metadata (max-iterations N))",
-                    own.name
+                    target.name
                 ));
             }
         }

@@ -9,7 +9,7 @@ mod loops;
 mod parallel;
 mod play;
 mod publish;
-mod sought;
+mod selected;
 mod starts;
 mod timeouts;
 mod values;

@@ -2,7 +2,7 @@
 //!
 //! One does not hide the others, and none is reported that only follows from another.
 
-use super::{assert_said, state};
+use super::{assert_diagnostics, state};
 
 #[test]
 fn misspelled_form_does_not_hide_errors_inside_it() {
@@ -11,7 +11,7 @@ fn misspelled_form_does_not_hide_errors_inside_it() {
 (rolez (a :modle gpt))
 (state s (actoin (log)) (gotu t))
 (stat t (wait (signl l :eqals k :key m) :timeuot \"1y\")))";
-    assert_said(
+    assert_diagnostics(
         text,
         &[
             "1:1: SX202 unknown form `workflw`; did you mean `workflow`?",
@@ -42,7 +42,7 @@ fn duplicate_forms_are_both_checked() {
 (a :modle opus :cwd \"/tmp\"))
 (state s (goto u))
 (state s (goto v)))";
-    assert_said(
+    assert_diagnostics(
         text,
         &[
             "2:20: SX206 `label` takes one value; the symbol `b` is too many",
@@ -104,20 +104,20 @@ fn follow_up_errors_are_suppressed() {
         ),
     ];
     for (text, expected) in table {
-        assert_said(&text, &[expected]);
+        assert_diagnostics(&text, &[expected]);
     }
 }
 
 #[test]
 fn empty_name_or_missing_argument_does_not_hide_other_errors() {
-    assert_said(
+    assert_diagnostics(
         "(workflow w (state \"\" (goto t)) (state s))",
         &[
             "1:20: SX312 `` cannot be the name of a state: it is empty",
             "1:29: SX304 unknown state `t`; add it or name another",
         ],
     );
-    assert_said(
+    assert_diagnostics(
         &state("(wait (matches \"a\"))\n(wait (matches \"a\" \"(\"))"),
         &[
             "3:7: SX205 `matches` needs a regular expression",

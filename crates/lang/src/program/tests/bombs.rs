@@ -4,12 +4,12 @@ use crate::diagnostic::{Diagnostic, FileDiagnostics};
 use proptest::prelude::*;
 
 use super::super::parse;
-use super::{SEED, reading, said, state};
+use super::{SEED, diagnostics, reading, state};
 use crate::program::parse::LineIndex;
 
 #[test]
 fn too_long_or_deeply_nested_program_is_error() {
-    let found = said(&"a".repeat(256 * 1024 + 1));
+    let found = diagnostics(&"a".repeat(256 * 1024 + 1));
     assert_eq!(
         found,
         [
@@ -17,23 +17,23 @@ fn too_long_or_deeply_nested_program_is_error() {
         ]
     );
     let deep = ["1:65: SX109 lists nest more than 64 deep here; move a part to another state"];
-    assert_eq!(said(&"(".repeat(100_000)), deep);
+    assert_eq!(diagnostics(&"(".repeat(100_000)), deep);
     let closed = format!("{}{}", "(".repeat(100_000), ")".repeat(100_000));
-    assert_eq!(said(&closed), deep);
-    assert_eq!(said(&"#|".repeat(100_000)).len(), 1);
-    assert_eq!(said(&")".repeat(100_000)).len(), 2);
+    assert_eq!(diagnostics(&closed), deep);
+    assert_eq!(diagnostics(&"#|".repeat(100_000)).len(), 1);
+    assert_eq!(diagnostics(&")".repeat(100_000)).len(), 2);
 }
 
 #[test]
 fn large_programs_are_checked_quickly() {
     for piece in [") x ", "\"\\q\" ", "(a)", ": ", "@a@ ", "\n(a", "\n   )", "(state s)", "é"] {
         let text = format!("(workflow w {}", piece.repeat(50_000 / piece.len()));
-        assert!(!said(&text).is_empty(), "{piece}");
+        assert!(!diagnostics(&text).is_empty(), "{piece}");
     }
     let goes = |number: usize| format!("(state s{} (goto s{number}))\n", number + 1);
     let states: String = (0..1250).rev().map(goes).collect();
     assert_eq!(reading(&format!("(workflow w {states} (state s0))")).diagnostics, []);
-    let tildes = said(&state(&format!("(action (log \"{}\"))", "~b".repeat(25_000))));
+    let tildes = diagnostics(&state(&format!("(action (log \"{}\"))", "~b".repeat(25_000))));
     assert_eq!(tildes.len(), 25_000);
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::checked_program::{InstructionKind, Program};
 use super::super::read::{ParsedProgram, read};
-use super::{assert_said, program, said};
+use super::{assert_diagnostics, diagnostics, program};
 
 /// Returns a program with these definitions in line 1, and this body of a state in line 3.
 fn with(definitions: &str, body: &str) -> String {
@@ -14,7 +14,7 @@ fn with(definitions: &str, body: &str) -> String {
 /// Returns the sent requests as `role id template argument…`.
 fn sent(program: &Program) -> Vec<String> {
     let all = program.instructions();
-    let sent = all.filter_map(|one| match &one.kind {
+    let sent = all.filter_map(|instruction| match &instruction.kind {
         InstructionKind::Send(send) => Some(send),
         _ => None,
     });
@@ -31,7 +31,7 @@ fn definitions_stand_for_texts_lists_and_actions() {
         "(define go \"Go on: ~a\") (define words (@go)) (defn ask (who id) (send-prompt :agent @who :template @go :args @words :request-id @id) (await (transcript-response :request-id @id)))",
         "(ask a one) (action (ask b two) (log @go @go))",
     );
-    assert_eq!(said(&text), Vec::<String>::new());
+    assert_eq!(diagnostics(&text), Vec::<String>::new());
     assert_eq!(sent(&program(&text)), ["a one Go on: ~", "b two Go on: ~"]);
 }
 
@@ -47,14 +47,14 @@ fn block_called_twice_sends_a_request_of_its_own_each_time() {
 #[test]
 fn break_in_a_block_leaves_the_loop_it_is_called_in() {
     let block = "(defn stop () (branch (on (signal enough) (break))))";
-    assert_said(
+    assert_diagnostics(
         &with(
             block,
             "(loop (wait (signal x)) (stop)) (action (send-prompt :agent a :template x) (send-prompt :agent b :template x))",
         ),
         &[],
     );
-    assert_said(
+    assert_diagnostics(
         &with(
             block,
             "(stop) (action (send-prompt :agent a :template x) (send-prompt :agent b :template x))",
@@ -86,18 +86,18 @@ fn wrong_definition_is_error_at_its_place() {
         ),
     ];
     for (definition, expected) in table {
-        let found = said(&with(definition, "(action (log x))"));
-        assert!(found.iter().any(|one| one == expected), "{definition}: {found:#?}");
+        let found = diagnostics(&with(definition, "(action (log x))"));
+        assert!(found.iter().any(|line| line == expected), "{definition}: {found:#?}");
     }
-    let unused = said(&with("(define x 1)", "(action (log x))"));
+    let unused = diagnostics(&with("(define x 1)", "(action (log x))"));
     assert!(
         unused.contains(&"1:9: warning: SX409 `x` is never used; remove it".to_owned()),
         "{unused:?}"
     );
-    let calls = said(&with("(defn f (x) (log @x))", "(f) (f a b) (f :x a)"));
+    let calls = diagnostics(&with("(defn f (x) (log @x))", "(f) (f a b) (f :x a)"));
     let takes = |at: &str| format!("{at}: SX206 `f` takes one value, for `x`");
     assert_eq!(calls, [takes("3:1"), takes("3:5"), takes("3:16")]);
-    let stray = said(&with("", "(define x 1)"));
+    let stray = diagnostics(&with("", "(define x 1)"));
     assert!(
         stray[0].starts_with("3:1: SX211 `define` is a definition, which is not allowed here"),
         "{stray:?}"
@@ -106,28 +106,31 @@ fn wrong_definition_is_error_at_its_place() {
 
 #[test]
 fn definition_by_itself_is_error() {
-    let own = said(&with("(define x (@x))", "(action (log x :y @x))"));
+    let itself = diagnostics(&with("(define x (@x))", "(action (log x :y @x))"));
     assert!(
-        own.iter().any(|one| one == "1:12: SX314 `x` is defined by itself, which never ends"),
-        "{own:?}"
+        itself.iter().any(|line| line == "1:12: SX314 `x` is defined by itself, which never ends"),
+        "{itself:?}"
     );
-    let two = said(&with("(defn f () (g)) (defn g () (f))", "(f)"));
-    assert!(two.iter().any(|one| one.contains("SX314 `f` is defined by itself")), "{two:?}");
+    let circle = diagnostics(&with("(defn f () (g)) (defn g () (f))", "(f)"));
+    assert!(
+        circle.iter().any(|line| line.contains("SX314 `f` is defined by itself")),
+        "{circle:?}"
+    );
 }
 
 #[test]
 fn definitions_that_explode_are_error_at_once() {
-    let lists = (0..30).map(|one| format!("(define x{} (@x{one} @x{one}))", one + 1));
+    let lists = (0..30).map(|n| format!("(define x{} (@x{n} @x{n}))", n + 1));
     let text = format!("(define x0 \"0123456789\"){}", lists.collect::<String>());
-    let found = said(&with(&text, "(action (send-prompt :agent a :template x :args @x30))"));
-    assert!(found.iter().any(|one| one.contains("SX110") || one.contains("SX109")), "{found:?}");
-    let blocks = (0..30).map(|one| format!("(defn f{} () (f{one}) (f{one}))", one + 1));
+    let found = diagnostics(&with(&text, "(action (send-prompt :agent a :template x :args @x30))"));
+    assert!(found.iter().any(|n| n.contains("SX110") || n.contains("SX109")), "{found:?}");
+    let blocks = (0..30).map(|n| format!("(defn f{} () (f{n}) (f{n}))", n + 1));
     let text = format!("(defn f0 () (log x)){}", blocks.collect::<String>());
-    let found = said(&with(&text, "(f30)"));
-    assert!(found.iter().any(|one| one.contains("SX110")), "{:?}", &found[..1]);
+    let found = diagnostics(&with(&text, "(f30)"));
+    assert!(found.iter().any(|n| n.contains("SX110")), "{:?}", &found[..1]);
     let deep = "(defn f (x) (g (and (and (and (and (and (and (and (and @x)))))))))) (defn g (x) (f (and (and (and @x)))))";
-    let found = said(&with(deep, "(f (signal x))"));
-    assert!(found.iter().any(|one| one.contains("SX314")), "{found:?}");
+    let found = diagnostics(&with(deep, "(f (signal x))"));
+    assert!(found.iter().any(|n| n.contains("SX314")), "{found:?}");
 }
 
 /// Reads `p.lisp` with libraries beside it.
@@ -156,14 +159,16 @@ fn library_is_read_and_its_mistakes_have_its_path() {
     let torn = with_files(text, &[("lib.lisp", "(define x")]);
     assert!(torn.program.is_none());
     assert!(
-        torn.diagnostics.iter().any(|one| one.to_string().starts_with("flows/lib.lisp:1:1: SX102"))
+        torn.diagnostics
+            .iter()
+            .any(|diagnostic| diagnostic.to_string().starts_with("flows/lib.lisp:1:1: SX102"))
     );
     let wrong = with_files(text, &[("lib.lisp", "(defn ask (x) (log @x))\n(state x)")]);
     assert!(
         wrong
             .diagnostics
             .iter()
-            .any(|one| one.to_string().starts_with("flows/lib.lisp:2:1: SX201 "))
+            .any(|diagnostic| diagnostic.to_string().starts_with("flows/lib.lisp:2:1: SX201 "))
     );
     let fine = with_files(
         text.replace("(ask c)", "").as_str(),
@@ -183,7 +188,7 @@ fn role_with_each_is_a_role_of_each_name() {
     assert_eq!(roles, ["safety", "speed"]);
     assert!(read.roles.iter().all(|role| role.model.is_some()));
     assert_eq!(sent(&read).len(), 2);
-    let twice = said("(workflow w (roles (r :each (a a)))\n(state s (action (log x))))");
+    let twice = diagnostics("(workflow w (roles (r :each (a a)))\n(state s (action (log x))))");
     assert_eq!(twice, ["1:32: SX204 `a` is in this list twice; remove one"]);
 }
 
@@ -215,8 +220,8 @@ fn for_each_has_requests_of_its_own_for_each_element() {
         ),
     ];
     for (body, expected) in table {
-        let found = said(&with("", body));
-        assert!(found.iter().any(|one| one == expected), "{body}: {found:#?}");
+        let found = diagnostics(&with("", body));
+        assert!(found.iter().any(|line| line == expected), "{body}: {found:#?}");
     }
 }
 
@@ -238,7 +243,7 @@ fn matches_looks_at_each_line() {
 #[test]
 fn wrong_verdict_is_error_with_hint() {
     let send = "(send-prompt :agent a :template x :expect (APPROVE REVISE) :request-id r)";
-    let test = |rest: &str| said(&with("", &format!("(action {send})\n{rest}")));
+    let test = |rest: &str| diagnostics(&with("", &format!("(action {send})\n{rest}")));
     let table = [
         (
             "(branch (on (verdict r APROVE)))",
@@ -268,7 +273,7 @@ fn wrong_verdict_is_error_with_hint() {
     ];
     for (rest, expected) in table {
         let found = test(rest);
-        assert!(found.iter().any(|one| one == expected), "{rest}: {found:#?}");
+        assert!(found.iter().any(|line| line == expected), "{rest}: {found:#?}");
     }
     let fields = "(action (send-prompt :agent b :template x :output verdict.json :request-id q) (log \"~a\" (response q :field verdict)))";
     assert_eq!(
@@ -283,5 +288,5 @@ fn wrong_verdict_is_error_with_hint() {
 fn name_of_element_without_its_sign_is_hinted_at() {
     let text = "(workflow w (roles (a) (b)) (state s (for-each r in (a b)\n(send-prompt :agent r :template x :request-id q))))";
     let why = "2:21: SX305 unknown role `r`; did you mean `@r`?";
-    assert_eq!(said(text)[0], why);
+    assert_eq!(diagnostics(text)[0], why);
 }

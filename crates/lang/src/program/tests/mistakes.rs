@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::super::codes::CODES;
 use super::super::read::ParsedProgram;
-use super::{assert_said, reading, said, state};
+use super::{assert_diagnostics, diagnostics, reading, state};
 
 #[test]
 fn invalid_workflow_structure_is_error_with_hint() {
@@ -85,7 +85,7 @@ fn invalid_workflow_structure_is_error_with_hint() {
         ),
     ];
     for (text, expected) in table {
-        assert_said(text, expected);
+        assert_diagnostics(text, expected);
     }
 }
 
@@ -132,8 +132,10 @@ fn invalid_role_is_error_with_hint() {
     ];
     for (roles, expected) in table {
         let text = format!("(workflow w (roles\n{roles})\n(state s))");
-        let found: Vec<_> =
-            said(&text).into_iter().filter(|said| !said.contains("warning")).collect();
+        let found: Vec<_> = diagnostics(&text)
+            .into_iter()
+            .filter(|diagnostics| !diagnostics.contains("warning"))
+            .collect();
         assert_eq!(found, [expected], "{text}");
     }
 }
@@ -213,7 +215,7 @@ fn invalid_instruction_is_error_with_hint() {
         ),
     ];
     for (body, expected) in table {
-        assert_eq!(said(&state(body))[0], expected, "{body}");
+        assert_eq!(diagnostics(&state(body))[0], expected, "{body}");
     }
 }
 
@@ -222,7 +224,7 @@ fn invalid_instruction_is_error_with_hint() {
 fn every_diagnostic_code_can_be_produced() {
     let deep = "(".repeat(100);
     let long = "x".repeat(300_000);
-    let blocks = (0..30).map(|one| format!("(defn f{} () (f{one}) (f{one}))", one + 1));
+    let blocks = (0..30).map(|n| format!("(defn f{} () (f{n}) (f{n}))", n + 1));
     let blocks: String = blocks.collect();
     let explosion = format!("(defn f0 () (log x)) {blocks} (workflow w (state s (f30)))");
     let texts = [
@@ -258,10 +260,10 @@ fn every_diagnostic_code_can_be_produced() {
         "(workflow w (state s (action (start-workflow gone.lisp))))",
         "(workflow w (state s (action (start-workflow child.lisp :as x)) (wait (signal workflow/state :key @x))))",
     ];
-    let said: BTreeSet<&str> =
+    let diagnostics: BTreeSet<&str> =
         texts.iter().flat_map(|text| reading(text).diagnostics).map(|found| found.code).collect();
     let known: BTreeSet<&str> = CODES.into_iter().map(|(code, _)| code).collect();
-    assert_eq!(said, known);
+    assert_eq!(diagnostics, known);
     for (code, meaning) in CODES {
         let is_warning = |text: &&str| {
             reading(text).diagnostics.iter().any(|found| found.code == code && !found.is_error())
@@ -300,7 +302,7 @@ fn unknown_answer_field_is_error_with_hint() {
         let text = format!(
             "(workflow w (roles (a {output}))\n(state s {send}\n(await (transcript-response :request-id r))\n(terminal :result {value})))"
         );
-        let found = said(&text);
+        let found = diagnostics(&text);
         assert_eq!(found.first().map(String::as_str), Some(expected), "{found:#?}");
     }
 }

@@ -1,6 +1,6 @@
 //! The warnings about sound programs.
 
-use super::{SEED, assert_said, said};
+use super::{SEED, assert_diagnostics, diagnostics};
 
 fn send(request: &str) -> String {
     format!("(action (send-prompt :agent a :template x :request-id {request}))")
@@ -12,13 +12,14 @@ fn awaits(request: &str) -> String {
 
 /// Returns the warnings about a program with these states, which begin in line 2.
 fn remarks(states: &str) -> Vec<String> {
-    let found = said(&format!("(workflow w (roles (a))\n{states}\n(state z {}))", send("z")));
-    found.into_iter().map(|said| said.replacen("warning: ", "", 1)).collect()
+    let found =
+        diagnostics(&format!("(workflow w (roles (a))\n{states}\n(state z {}))", send("z")));
+    found.into_iter().map(|diagnostics| diagnostics.replacen("warning: ", "", 1)).collect()
 }
 
 #[test]
 fn example_program_has_no_diagnostics() {
-    assert_said(SEED, &[]);
+    assert_diagnostics(SEED, &[]);
 }
 
 #[test]
@@ -29,13 +30,13 @@ fn unreachable_state_is_reported() {
         remarks("(state a (loop (wait (signal l)) (branch (on (signal m) (goto z)))))\n(state b)"),
         [expected]
     );
-    for way in [
+    for states in [
         "(state a (wait (signal l) :timeout 5 :on-timeout b) (goto z))\n(state b)",
         "(state a (branch (on (signal l) (goto b))) (goto z))\n(state b)",
         "(state a (branch (on (signal l) (goto z))))\n(state b)",
         "(state a (action (send-prompt :agent a :template x)) (await (transcript-response :request-id r :on-error b)) (goto z))\n(state b)",
     ] {
-        assert_eq!(remarks(way), Vec::<String>::new(), "{way}");
+        assert_eq!(remarks(states), Vec::<String>::new(), "{states}");
     }
 }
 
@@ -57,8 +58,8 @@ fn loop_without_exit_or_wait_is_reported() {
     assert_eq!(remarks(text), [expected]);
     let slips = "2:10: SX404 a turn of this loop may pass without waiting, which fails the execution; put an `await` or a `wait` where each turn comes by";
     assert_eq!(remarks("(state a (loop (branch (on (signal l) (goto z)))))"), [slips]);
-    let one_arm = "(state a (loop (branch (on (signal l) (goto z)) (on (signal m)) (otherwise (wait (signal n))))))";
-    assert_eq!(remarks(one_arm), [slips]);
+    let slipping = "(state a (loop (branch (on (signal l) (goto z)) (on (signal m)) (otherwise (wait (signal n))))))";
+    assert_eq!(remarks(slipping), [slips]);
     let next = "(state a (loop (branch (on (signal l) (continue))) (wait (signal m)) (branch (on (signal n) (goto z)))))";
     assert_eq!(remarks(next), [slips]);
     let inner = "(state a (loop (loop (wait (signal l)) (branch (on (signal n) (break)))) (wait (signal m))) (goto z))";
@@ -134,8 +135,11 @@ fn contradictory_condition_is_reported() {
         "(or (and (after 5) (not (after 5))) (not (or (signal x) (not (signal x)))))",
         "(matches abc x)",
     ] {
-        let said = remarks(&format!("(state a (wait {condition}))"));
-        assert!(said.len() == 1 && said[0].contains("2:10: SX408 this condition"), "{said:?}");
+        let diagnostics = remarks(&format!("(state a (wait {condition}))"));
+        assert!(
+            diagnostics.len() == 1 && diagnostics[0].contains("2:10: SX408 this condition"),
+            "{diagnostics:?}"
+        );
     }
     let arm = "(state a (branch (on (and (signal x) (not (signal x))) (goto z))))";
     assert!(remarks(arm)[0].contains("SX408 an arm of this branch is never chosen"));
@@ -152,15 +156,15 @@ fn contradictory_condition_is_reported() {
 #[test]
 fn unused_role_is_reported() {
     let text = "(workflow w (roles\n(a)) (state s (action (log \"~a\" (feedback a)))))";
-    assert_said(text, &["2:1: warning: SX406 the role `a` is never used; remove it"]);
+    assert_diagnostics(text, &["2:1: warning: SX406 the role `a` is never used; remove it"]);
 }
 
 #[test]
 fn command_with_unread_exit_code_is_reported() {
     let run = |more: &str| format!("(workflow w (state s\n(action (run :command x{more}))))");
     let why = "2:9: warning: SX410 nothing checks `@y/exit-code`, so a failure of this command goes unnoticed; check it in a branch, or write `:on-error STATE`";
-    assert_said(&run(" :as y"), &[why]);
-    assert_said(&run(""), &[]);
-    assert_said(&run(" :as y :on-error s"), &[]);
-    assert_said(&run(" :as y) (log \"~a\" @y/exit-code"), &[]);
+    assert_diagnostics(&run(" :as y"), &[why]);
+    assert_diagnostics(&run(""), &[]);
+    assert_diagnostics(&run(" :as y :on-error s"), &[]);
+    assert_diagnostics(&run(" :as y) (log \"~a\" @y/exit-code"), &[]);
 }

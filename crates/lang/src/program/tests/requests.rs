@@ -1,7 +1,7 @@
 //! The binding of awaited requests to sends.
 
 use super::super::checked_program::{Instruction, InstructionKind, Program, ProgramCondition};
-use super::{SEED, assert_said, program, said, state};
+use super::{SEED, assert_diagnostics, diagnostics, program, state};
 
 /// Returns the ids of the sent requests and of the awaited ones, in the order of the text.
 fn requests(program: &Program) -> (Vec<String>, Vec<String>) {
@@ -63,15 +63,15 @@ fn response_value_binds_to_send_prompt_or_run_folder() {
 #[test]
 fn await_does_not_bind_to_send_in_another_block() {
     let outer = state(&format!("{SEND}(loop {})", awaits("x")));
-    let found = said(&outer);
+    let found = diagnostics(&outer);
     assert!(found[0].contains("SX307 unknown request `x`, and no send"), "{found:?}");
     let arm = state(&format!("(branch (on (signal l) {SEND})){}", awaits("x")));
-    assert!(said(&arm)[0].contains("SX307"));
+    assert!(diagnostics(&arm)[0].contains("SX307"));
     let later = state(&format!("{}{SEND}", awaits("x")));
-    assert!(said(&later)[0].contains("SX307"));
+    assert!(diagnostics(&later)[0].contains("SX307"));
     let named = "(action (send-prompt :agent a :template x :request-id work))";
     let text = state(&format!("{named}\n{}", awaits("wrok")));
-    assert_said(&text, &["4:41: SX307 unknown request `wrok`; did you mean `work`?"]);
+    assert_diagnostics(&text, &["4:41: SX307 unknown request `wrok`; did you mean `work`?"]);
 }
 
 #[test]

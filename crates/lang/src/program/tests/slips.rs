@@ -1,6 +1,6 @@
 //! One bad program for each mistake in sends, waits, and templates.
 
-use super::{said, state};
+use super::{diagnostics, state};
 
 #[test]
 fn invalid_request_is_error_with_hint() {
@@ -58,7 +58,7 @@ fn invalid_request_is_error_with_hint() {
         ),
     ];
     for (text, expected) in table {
-        assert_eq!(said(&text)[0], expected, "{text}");
+        assert_eq!(diagnostics(&text)[0], expected, "{text}");
     }
 }
 
@@ -152,6 +152,6 @@ fn invalid_condition_or_value_is_error_with_hint() {
         ),
     ];
     for (text, expected) in table {
-        assert_eq!(said(&text)[0], expected, "{text}");
+        assert_eq!(diagnostics(&text)[0], expected, "{text}");
     }
 }

@@ -5,17 +5,20 @@ use std::sync::Arc;
 
 use super::super::checked_program::{InstructionKind, StartWorkflow, TextExpression, instructions};
 use super::super::read::read;
-use super::{assert_said, program, state};
+use super::{assert_diagnostics, program, state};
 use crate::source::{Error, WorkflowSource};
 use raymond_model::id::{Folder, StateName};
 use raymond_model::money::Usd;
 
 fn start(text: &str) -> StartWorkflow {
     let program = program(&state(&format!("(action {text})")));
-    let found = instructions(&program.states[0].body).into_iter().find_map(|one| match &one.kind {
-        InstructionKind::StartWorkflow(start) => Some(start.clone()),
-        _ => None,
-    });
+    let found =
+        instructions(&program.states[0].body).into_iter().find_map(
+            |instruction| match &instruction.kind {
+                InstructionKind::StartWorkflow(start) => Some(start.clone()),
+                _ => None,
+            },
+        );
     found.expect("a start")
 }
 
@@ -66,7 +69,10 @@ fn mistakes_in_a_start_are_errors_with_hint() {
         ),
     ];
     for (text, expected) in table {
-        assert_said(&state(&format!("(action {text})")).replace("(roles (a) (b))", ""), expected);
+        assert_diagnostics(
+            &state(&format!("(action {text})")).replace("(roles (a) (b))", ""),
+            expected,
+        );
     }
 }
 
@@ -133,7 +139,10 @@ fn started_program_is_checked_for_its_values_and_its_state() {
     let check = |child: &str, program: &str| {
         let files = BTreeMap::from([("child.lisp".to_owned(), child.to_owned())]);
         let found = read("p.lisp", program, &files).diagnostics;
-        found.iter().map(|one| format!("{} {}", one.code, one.message)).collect::<Vec<_>>()
+        found
+            .iter()
+            .map(|diagnostic| format!("{} {}", diagnostic.code, diagnostic.message))
+            .collect::<Vec<_>>()
     };
     let child = "(workflow c (state s (action (log \"~a ~a ~a\" @context/a @context/b @branch))))";
     let waits = |start: &str, key: &str| {

@@ -1,6 +1,6 @@
 //! Lexical mistakes: brackets, strings, comments, words.
 
-use super::{SEED, assert_said, program, said, state};
+use super::{SEED, assert_diagnostics, diagnostics, program, state};
 
 #[test]
 fn syntax_error_is_reported_with_location_and_fix() {
@@ -68,7 +68,7 @@ fn syntax_error_is_reported_with_location_and_fix() {
         ("", &["1:1: SX201 this file has no workflow; write `(workflow NAME (state …))`"]),
     ];
     for (text, expected) in table {
-        assert_said(text, expected);
+        assert_diagnostics(text, expected);
     }
 }
 
@@ -77,28 +77,31 @@ fn missing_bracket_is_located_by_indentation() {
     for line in SEED.lines().filter(|line| line.ends_with("))")) {
         let text =
             SEED.replacen(&format!("{line}\n"), &format!("{}\n", &line[..line.len() - 1]), 1);
-        let found = said(&text);
-        let [one] = &found[..] else { panic!("{line}: {found:#?}") };
-        assert!(one.contains("SX102 this list is never closed; add its `)`"), "{one}");
+        let found = diagnostics(&text);
+        let [message] = &found[..] else { panic!("{line}: {found:#?}") };
+        assert!(message.contains("SX102 this list is never closed; add its `)`"), "{message}");
     }
     let text = SEED.replace(
         "(label \"Planner/Worker review loop\"))",
         "(label \"Planner/Worker review loop\")",
     );
-    assert_said(&text, &["2:3: SX102 this list is never closed; add its `)` before line 5"]);
+    assert_diagnostics(&text, &["2:3: SX102 this list is never closed; add its `)` before line 5"]);
     let text =
         SEED.replace("@workflow-id)))\n\n  (state handoff", "@workflow-id))\n\n  (state handoff");
-    assert_said(&text, &["9:3: SX102 this list is never closed; add its `)` before line 12"]);
+    assert_diagnostics(
+        &text,
+        &["9:3: SX102 this list is never closed; add its `)` before line 12"],
+    );
     let text = text.replace("    (terminal)))", "    (terminal))");
-    assert_eq!(said(&text).len(), 2);
+    assert_eq!(diagnostics(&text).len(), 2);
 }
 
 #[test]
 fn extra_bracket_is_located_by_indentation() {
     let text = SEED.replace("(goto complete))", "(goto complete)))");
-    assert_said(&text, &["31:29: SX103 this `)` does not close anything; remove it"]);
+    assert_diagnostics(&text, &["31:29: SX103 this `)` does not close anything; remove it"]);
     let text = SEED.replace("(terminal)))", "(terminal))))");
-    assert_said(&text, &["41:17: SX103 this `)` does not close anything; remove it"]);
+    assert_diagnostics(&text, &["41:17: SX103 this `)` does not close anything; remove it"]);
 }
 
 #[test]
@@ -106,7 +109,7 @@ fn unbalanced_bracket_does_not_hide_later_error() {
     let text = SEED
         .replace("review loop\"))", "review loop\")")
         .replace("(goto complete)", "(goto compelte)");
-    assert_said(
+    assert_diagnostics(
         &text,
         &[
             "2:3: SX102 this list is never closed; add its `)` before line 5",
@@ -118,7 +121,7 @@ fn unbalanced_bracket_does_not_hide_later_error() {
 #[test]
 fn unclosed_string_is_reported_at_its_likely_start() {
     let text = SEED.replace("changes:\\n~a\"", "changes:\\n~a");
-    assert_said(
+    assert_diagnostics(
         &text,
         &[
             "25:21: SX104 the string that begins here is never closed; end it with `\"`, and write `\\\"` for a quote in it",
@@ -147,9 +150,9 @@ fn one_error_does_not_hide_others() {
   (goto t))
 (state s (loop)))
 )";
-    let found = said(text);
+    let found = diagnostics(text);
     let codes: Vec<&str> =
-        found.iter().map(|said| said.split(' ').nth(1).expect("a code")).collect();
+        found.iter().map(|diagnostics| diagnostics.split(' ').nth(1).expect("a code")).collect();
     let expected = [
         "SX306", "SX107", "SX305", "SX212", "SX106", "SX211", "SX203", "SX210", "SX211", "SX304",
         "SX301", "SX209", "SX103",

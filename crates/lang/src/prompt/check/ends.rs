@@ -37,7 +37,7 @@ impl FolderDiagnostics<'_> {
             return;
         }
         self.forks(workflow_map);
-        if self.diagnostics[found..].iter().all(|one| one.code == "RF302") {
+        if self.diagnostics[found..].iter().all(|diagnostic| diagnostic.code == "RF302") {
             self.loops(workflow_map);
         }
     }
@@ -104,15 +104,17 @@ impl FolderDiagnostics<'_> {
         let folder = |name: &StateName| name.in_other_folder().map(|(path, _)| path);
         let bounded = across.states_where(&StateSet::new(), may_end_wholly);
         let loops = across.flow_map().loops();
-        let is_crossing = |name: &StateName, way: &TransitionEdge| {
-            let mut next = way.transition.states();
+        let is_crossing = |name: &StateName, edge: &TransitionEdge| {
+            let mut next = edge.transition.states();
             next.any(|next| folder(next) != folder(name) && loops.leads_back(next, name))
         };
         let endless = across.prompts().filter(|(name, _)| !bounded.contains(name)).find_map(
-            |(name, prompt)| Some((name, prompt.ways.iter().find(|way| is_crossing(name, way))?)),
+            |(name, prompt)| {
+                Some((name, prompt.edges.iter().find(|edge| is_crossing(name, edge))?))
+            },
         );
-        if let Some((name, way)) = endless {
-            let place = way.place.target.unwrap_or(way.place.entry);
+        if let Some((name, edge)) = endless {
+            let place = edge.place.target.unwrap_or(edge.place.entry);
             let message = "an agent that comes here goes round through several folders and never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml";
             self.warning(name, place, "RF304", message);
         }
@@ -123,11 +125,11 @@ impl FolderDiagnostics<'_> {
         let bounded = workflow_map.states_where(&StateSet::new(), may_end_wholly);
         let loops = workflow_map.flow_map().loops();
         let endless = workflow_map.prompts().find(|(name, prompt)| {
-            let mut next = prompt.ways.iter().flat_map(|way| way.transition.states());
+            let mut next = prompt.edges.iter().flat_map(|edge| edge.transition.states());
             !bounded.contains(name) && next.any(|next| loops.leads_back(next, name))
         });
         if let Some((name, prompt)) = endless {
-            let place = prompt.ways.first().map(|way| way.place.entry);
+            let place = prompt.edges.first().map(|edge| edge.place.entry);
             let message = "an agent that comes here never ends: no way leads to a result; allow { tag: result } in a state of this loop, or set a budget in raymond.yaml";
             let place = place.unwrap_or(SourcePlace::START);
             self.warning(name, place, "RF304", message);
@@ -139,7 +141,7 @@ impl WorkflowMap {
     /// Returns all known transitions, with their states and places.
     pub(super) fn steps(&self) -> impl Iterator<Item = (&StateName, &Transition, EntryPlace)> {
         self.prompts().flat_map(|(name, prompt)| {
-            prompt.ways.iter().map(move |way| (name, &way.transition, way.place))
+            prompt.edges.iter().map(move |edge| (name, &edge.transition, edge.place))
         })
     }
 
@@ -157,7 +159,7 @@ impl WorkflowMap {
         while let Some((name, prompt)) = to_look_at.pop() {
             let already = |name: &StateName| states.contains(name) || !self.is_known(name);
             if states.contains(name)
-                || !prompt.ways.iter().any(|way| holds(&way.transition, &already))
+                || !prompt.edges.iter().any(|edge| holds(&edge.transition, &already))
             {
                 continue;
             }
@@ -241,7 +243,7 @@ fn may_tell_result(state: &FolderState) -> bool {
     // A text without any tag tells nothing.
     !prompt.errors.is_empty()
         || prompt.frontmatter.output.is_some()
-        || prompt.ways.is_empty()
+        || prompt.edges.is_empty()
         || prompt.shows_filled_tags
         || !prompt.misspelt.is_empty()
         || prompt.shown.iter().any(|shown| shown.tag == TagName::Result)
@@ -258,7 +260,8 @@ impl FolderDiagnostics<'_> {
             self.forks(across);
         }
         self.returns(across);
-        self.diagnostics.retain(|one| !known.iter().any(|other| is_of_same_way(one, other)));
+        self.diagnostics
+            .retain(|diagnostic| !known.iter().any(|other| is_same_finding(diagnostic, other)));
         known.append(&mut self.diagnostics);
         self.diagnostics = known;
         if !self.has_budget {
@@ -268,9 +271,9 @@ impl FolderDiagnostics<'_> {
 }
 
 /// Returns whether two diagnostics say where the same way does not end.
-fn is_of_same_way(one: &Diagnostic, other: &Diagnostic) -> bool {
+fn is_same_finding(left: &Diagnostic, right: &Diagnostic) -> bool {
     let is_of_ends = |code| matches!(code, "RF301" | "RF302" | "RF303" | "RF305" | "RF308");
-    is_of_ends(other.code) && one.path == other.path && one.at() == other.at()
+    is_of_ends(right.code) && left.path == right.path && left.at() == right.at()
 }
 
 // Checks the ways from state to state.
@@ -279,19 +282,19 @@ fn is_of_same_way(one: &Diagnostic, other: &Diagnostic) -> bool {
 
 impl FolderDiagnostics<'_> {
     /// Reports the problems of all states' transitions.
-    pub(super) fn ways(&mut self, workflow_map: &WorkflowMap) {
+    pub(super) fn check_edges(&mut self, workflow_map: &WorkflowMap) {
         for (name, prompt) in workflow_map.prompts() {
             self.policy(name, prompt, workflow_map);
             self.evaluator(name, prompt, workflow_map);
-            for way in prompt.ways.iter().filter(|way| way.origin != TransitionOrigin::Text) {
-                self.names(name, way, workflow_map);
+            for edge in prompt.edges.iter().filter(|edge| edge.origin != TransitionOrigin::Text) {
+                self.names(name, edge, workflow_map);
             }
         }
     }
 
     /// Checks the files that a way names.
-    fn names(&mut self, name: &StateName, way: &TransitionEdge, workflow_map: &WorkflowMap) {
-        let TransitionEdge { transition, place, .. } = way;
+    fn names(&mut self, name: &StateName, edge: &TransitionEdge, workflow_map: &WorkflowMap) {
+        let TransitionEdge { transition, place, .. } = edge;
         let named = [
             (transition.target(), place.target),
             (transition.continuation(), place.continuation),
@@ -299,7 +302,7 @@ impl FolderDiagnostics<'_> {
         ];
         for (target, place) in named {
             let Some(target) = target else { continue };
-            let place = place.unwrap_or(way.place.entry);
+            let place = place.unwrap_or(edge.place.entry);
             if let Some(why) = frontmatter::ambiguity(target, self.source) {
                 self.error(name, place, "RF107", format!("{target}: {why}"));
                 continue;
@@ -320,12 +323,13 @@ impl FolderDiagnostics<'_> {
     fn policy(&mut self, name: &StateName, prompt: &FolderPrompt, workflow_map: &WorkflowMap) {
         let TransitionPolicy { allowed, .. } = &prompt.frontmatter.policy;
         let Some(place) = prompt.places.policy.filter(|_| prompt.errors.is_empty()) else { return };
-        let is_usable =
-            |way: &TransitionEdge| way.transition.states().all(|name| workflow_map.is_usable(name));
+        let is_usable = |edge: &TransitionEdge| {
+            edge.transition.states().all(|name| workflow_map.is_usable(name))
+        };
         if allowed.is_empty() {
             let message = "an empty list allows every transition, so no agent is ever reminded; list what is allowed, or leave the key out";
             self.warning(name, place, "RF203", message);
-        } else if !prompt.ways.iter().filter(|way| !way.is_of_join()).any(is_usable) {
+        } else if !prompt.edges.iter().filter(|edge| !edge.is_of_join()).any(is_usable) {
             let message = "this policy allows nothing: each of its entries names a missing file";
             self.error(name, place, "RF201", message);
         }
@@ -334,11 +338,11 @@ impl FolderDiagnostics<'_> {
         }
         for (index, (entry, place)) in allowed.iter().zip(&prompt.places.entries).enumerate() {
             self.inputs_of_entry(name, prompt, entry, place.entry);
-            let is_said_by = |other: usize| {
+            let is_covered_by = |other: usize| {
                 let of_two_alike_the_first_stays = other < index || !covers(entry, &allowed[other]);
                 other != index && covers(&allowed[other], entry) && of_two_alike_the_first_stays
             };
-            if (0..allowed.len()).any(is_said_by) {
+            if (0..allowed.len()).any(is_covered_by) {
                 let message = format!("another entry already allows {entry}; remove this one");
                 self.warning(name, place.entry, "RF202", message);
             }

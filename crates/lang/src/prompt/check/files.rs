@@ -25,10 +25,10 @@ impl FolderDiagnostics<'_> {
     /// it leads to, the manifest's `entry` is another matter.
     pub(super) fn manifest(&mut self, is_whole: bool) -> (Manifest, usize) {
         self.misnamed();
-        let (own, files) = self.own_manifest(is_whole);
-        let Some(peer) = PeerManifest::of(self.source) else { return (own, files) };
-        let own = own.with_peer(self.source);
-        let budget = own.budget.map(|budget| format!(", and the budget of a run is {budget}"));
+        let (declared, files) = self.self_manifest(is_whole);
+        let Some(peer) = PeerManifest::of(self.source) else { return (declared, files) };
+        let declared = declared.with_peer(self.source);
+        let budget = declared.budget.map(|budget| format!(", and the budget of a run is {budget}"));
         let mut message =
             format!("this is a manifest of ray, not a graph{}", budget.unwrap_or_default());
         let mut severity = Severity::Info;
@@ -40,7 +40,7 @@ impl FolderDiagnostics<'_> {
         if let Ok(name) = StateName::parse(manifest::GRAPH) {
             self.add(&name, SourcePlace::START, "RF604", severity, message);
         }
-        (own, files + 1)
+        (declared, files + 1)
     }
 
     /// Warns of files that have no effect, because their names end in `.yml` or have capitals. A manifest that is not
@@ -68,7 +68,7 @@ impl FolderDiagnostics<'_> {
         }
     }
 
-    fn own_manifest(&mut self, is_whole: bool) -> (Manifest, usize) {
+    fn self_manifest(&mut self, is_whole: bool) -> (Manifest, usize) {
         let (name, text) = match self.file_beside(manifest::FILE, "RF003") {
             Ok(file) => file,
             Err(files) => return (Manifest::default(), files),
@@ -181,8 +181,10 @@ impl FolderDiagnostics<'_> {
                 FolderState::Prompt(prompt) => self.yaml(name, prompt.errors.all(), "RF002"),
                 FolderState::Graph(_) | FolderState::Program(_) => {
                     let runs_commands = self.runs_commands;
-                    let found =
-                        state.diagnostics().iter().filter(|one| one.code != CODE || !runs_commands);
+                    let found = state
+                        .diagnostics()
+                        .iter()
+                        .filter(|diagnostic| diagnostic.code != CODE || !runs_commands);
                     self.diagnostics.extend(found.cloned());
                 }
                 FolderState::Script(_) => self.script(name),

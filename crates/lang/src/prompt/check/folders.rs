@@ -188,12 +188,13 @@ impl FolderDiagnostics<'_> {
             let inputs = manifest_of(&*there).map(|manifest| manifest.inputs).unwrap_or_default();
             let mut names: Vec<String> = inputs.into_iter().map(|input| input.name).collect();
             names.push("input".to_owned());
-            let ways = workflow_map.ways().filter(|way| way.target() == Some(name));
+            let transitions =
+                workflow_map.transitions().filter(|transition| transition.target() == Some(name));
             let shown = workflow_map.texts().flat_map(|(_, prompt)| &prompt.shown);
             let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
             let shown = shown.filter(|tag| tag.crossings().any(|to| to == (path, state)));
             let mut has_unknown = false;
-            for transition in ways.chain(shown) {
+            for transition in transitions.chain(shown) {
                 let has_list = matches!(transition, Transition::Fork { each: Some(_), .. });
                 has_unknown |= has_list && filled_by(transition).is_none();
                 names.extend(given_by(transition));

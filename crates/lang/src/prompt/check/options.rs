@@ -33,10 +33,10 @@ impl FolderDiagnostics<'_> {
             self.model(name, prompt.frontmatter.model.as_ref(), prompt.places.model);
             self.option_files(name, &prompt.frontmatter.options, &prompt.places.options, "RF002");
             let (word, place) = &prompt.first_word;
-            let own = prompt.frontmatter.options.run_command;
+            let run_command = prompt.frontmatter.options.run_command;
             let switch =
-                prompt.places.options.of("run_command", None).filter(|_| own == Some(true));
-            self.command(name, word, switch.unwrap_or(*place), own);
+                prompt.places.options.of("run_command", None).filter(|_| run_command == Some(true));
+            self.command(name, word, switch.unwrap_or(*place), run_command);
         }
         self.commands_of_programs(workflow_map);
         let found = in_outline(workflow_map, self.source, &self.ceiling);
@@ -57,8 +57,14 @@ impl FolderDiagnostics<'_> {
     }
 
     /// Warns of a prompt that looks like a command and is sent as text, and of a prompt that cannot be a command.
-    fn command(&mut self, name: &StateName, text: &str, at: SourcePlace, own: Option<bool>) {
-        let switch = own.or(self.runs_commands.then_some(false));
+    fn command(
+        &mut self,
+        name: &StateName,
+        text: &str,
+        at: SourcePlace,
+        run_command: Option<bool>,
+    ) {
+        let switch = run_command.or(self.runs_commands.then_some(false));
         if let Some(message) = template::warning(text, switch) {
             self.warning(name, at, template::CODE, message);
         }
@@ -69,17 +75,20 @@ impl FolderDiagnostics<'_> {
         for (name, state) in &workflow_map.states {
             let Some(program) = state.program() else { continue };
             let all = program.instructions();
-            let sent = all.filter_map(|one| match &one.kind {
-                InstructionKind::Send(send) => Some((send.role, &*send.template.pieces[0], one.at)),
+            let sent = all.filter_map(|instruction| match &instruction.kind {
+                InstructionKind::Send(send) => {
+                    Some((send.role, &*send.template.pieces[0], instruction.at))
+                }
                 _ => None,
             });
             let sent: Vec<(usize, &str, SourcePlace)> = sent.collect();
             for (role, text, at) in &sent {
-                let own = program.roles[*role].options.run_command;
+                let run_command = program.roles[*role].options.run_command;
                 let mut of_role = sent.iter().filter(|other| other.0 == *role);
-                if !of_role.any(|other| template::warning(other.1, own).is_none()) || own.is_none()
+                if !of_role.any(|other| template::warning(other.1, run_command).is_none())
+                    || run_command.is_none()
                 {
-                    self.command(name, text, *at, own);
+                    self.command(name, text, *at, run_command);
                 }
             }
         }
@@ -296,7 +305,7 @@ fn all_given(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
             }
         }
     }
-    add_own_variables(workflow_map, &mut given);
+    add_birth_variables(workflow_map, &mut given);
     missed(workflow_map, &mut given);
     for given in given.values_mut().filter(|given| given.returned_to) {
         given.variables.extend(&of_results);
@@ -312,8 +321,8 @@ fn missed<'a>(workflow_map: &'a WorkflowMap, given: &mut GivenToStates<'a>) {
     }
     for (name, prompt) in joins() {
         let Some(before) = given.get(name).cloned() else { continue };
-        for way in prompt.ways.iter().filter(|way| way.is_of_join()) {
-            let Some(target) = way.transition.target() else { continue };
+        for edge in prompt.edges.iter().filter(|edge| edge.is_of_join()) {
+            let Some(target) = edge.transition.target() else { continue };
             let after = given.entry(target).or_default();
             after.variables.extend(&before.variables);
             after.of_lists.extend(before.of_lists.iter().cloned());
@@ -387,7 +396,7 @@ pub(super) fn births(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
         }
         if prompt.is_open() {
             let targets: BTreeSet<_> =
-                prompt.ways.iter().flat_map(|way| way.transition.states()).collect();
+                prompt.edges.iter().flat_map(|edge| edge.transition.states()).collect();
             for name in prompt.mentioned.iter().filter(|name| !targets.contains(name)) {
                 births.entry(name).or_default().unknown = true;
             }
@@ -406,19 +415,22 @@ pub(super) fn births(workflow_map: &WorkflowMap) -> GivenToStates<'_> {
 }
 
 /// Gives each state the variables of the agents that begin or come there. An agent has its own in all its states.
-pub(super) fn add_own_variables<'a>(workflow_map: &'a WorkflowMap, given: &mut GivenToStates<'a>) {
-    for (first, own) in births(workflow_map) {
+pub(super) fn add_birth_variables<'a>(
+    workflow_map: &'a WorkflowMap,
+    given: &mut GivenToStates<'a>,
+) {
+    for (first, born) in births(workflow_map) {
         let begins = given.entry(first).or_default();
-        begins.variables.extend(&own.variables);
-        begins.of_lists.extend(own.of_lists.iter().cloned());
-        begins.unknown |= own.unknown;
+        begins.variables.extend(&born.variables);
+        begins.of_lists.extend(born.of_lists.iter().cloned());
+        begins.unknown |= born.unknown;
         begins.is_entered = true;
         let stays = |name: &str| !OCCASIONAL_PLACEHOLDERS.contains(&name);
         for name in workflow_map.reached_by_one_agent(first) {
             let given = given.entry(name).or_default();
-            given.variables.extend(own.variables.iter().copied().filter(|name| stays(name)));
-            given.of_lists.extend(own.of_lists.iter().filter(|name| stays(name)).cloned());
-            given.unknown |= own.unknown;
+            given.variables.extend(born.variables.iter().copied().filter(|name| stays(name)));
+            given.of_lists.extend(born.of_lists.iter().filter(|name| stays(name)).cloned());
+            given.unknown |= born.unknown;
         }
     }
 }
@@ -434,8 +446,8 @@ pub(super) fn known_transitions<'a>(
     let shown = shown.filter_map(|shown| shown.transition.as_ref().ok());
     // In the ways, the states of other folders have their own names.
     let shown = shown.filter(|shown| shown.crossings().next().is_none());
-    let ways = prompt.ways.iter().map(|way| &way.transition);
-    ways.chain(shown.filter(|shown| is_allowed(prompt, shown)))
+    let edges = prompt.edges.iter().map(|edge| &edge.transition);
+    edges.chain(shown.filter(|shown| is_allowed(prompt, shown)))
 }
 
 /// Returns the variables that a transition carries, with the answer that decided it.
@@ -506,12 +518,12 @@ impl FolderDiagnostics<'_> {
         for (name, prompt) in workflow_map.prompts() {
             self.rules(name, prompt);
             let most = prompt.frontmatter.forks.max_fan_out.unwrap_or(most);
-            for way in prompt.ways.iter().filter(|way| way.origin != TransitionOrigin::Text) {
-                if let Some(why) = unusable(&way.transition, most) {
-                    self.error(name, way.place.entry, "RF206", why);
-                } else if born_of(&way.transition) == Some(0) {
+            for edge in prompt.edges.iter().filter(|edge| edge.origin != TransitionOrigin::Text) {
+                if let Some(why) = unusable(&edge.transition, most) {
+                    self.error(name, edge.place.entry, "RF206", why);
+                } else if born_of(&edge.transition) == Some(0) {
                     let message = "the list of this fork is empty, so it starts no agent; write its entries, or `each: any`";
-                    self.warning(name, way.place.entry, "RF206", message);
+                    self.warning(name, edge.place.entry, "RF206", message);
                 }
             }
             for shown in &prompt.shown {
@@ -526,7 +538,7 @@ impl FolderDiagnostics<'_> {
 
     /// Warns of fork settings in a state that cannot fork.
     fn rules(&mut self, name: &StateName, prompt: &FolderPrompt) {
-        let forks = prompt.ways.iter().any(|way| way.transition.tag() == TagName::Fork);
+        let forks = prompt.edges.iter().any(|edge| edge.transition.tag() == TagName::Fork);
         if let Some(place) = prompt.places.forks.filter(|_| !forks && !prompt.is_open()) {
             let message = "this says how agents are forked here, and the policy allows no fork; list one, such as { tag: fork, target: WORKER.md, next: NEXT.md }, or leave it out";
             self.warning(name, place, "RF205", message);

@@ -129,16 +129,16 @@ pub(super) fn origins(workflow_map: &WorkflowMap) -> BTreeMap<&StateName, Result
     let mut origins: BTreeMap<&StateName, ResultOrigins<'_>> = BTreeMap::new();
     for (name, prompt) in workflow_map.texts() {
         let has_output = prompt.frontmatter.output.is_some();
-        for way in &prompt.ways {
-            let Some(target) = way.transition.target() else { continue };
+        for edge in &prompt.edges {
+            let Some(target) = edge.transition.target() else { continue };
             let entered = origins.entry(target).or_default();
-            if has_output && !way.is_of_join() {
+            if has_output && !edge.is_of_join() {
                 entered.answers.insert(name);
             } else {
                 entered.has_others |=
-                    way.is_of_join() || way.transition.variables().contains_key(RESULT);
+                    edge.is_of_join() || edge.transition.variables().contains_key(RESULT);
             }
-            if let Some((_, return_to)) = way.call() {
+            if let Some((_, return_to)) = edge.call() {
                 let returned = origins.entry(return_to).or_default();
                 returned.returns(workflow_map, target);
             }
@@ -221,7 +221,7 @@ fn answered(
     let names = ReplyKey { whole: key, name: &name, part };
     let Some(folder) = folder else {
         return match workflow_map.states.get(&name) {
-            Some(state) => names.fits(workflow_map).and_then(|()| names.is_one_of(parts(state))),
+            Some(state) => names.fits(workflow_map).and_then(|()| names.check_part(parts(state))),
             None => names.is_in(source, workflow_map),
         };
     };
@@ -250,7 +250,7 @@ fn node_keys(name: &str, node: &GraphNode) -> Vec<String> {
         GraphNode::Parallel(parallel) => parallel.branches.as_slice(),
         _ => &[],
     };
-    let prompts = branches.iter().filter(|one| matches!(one.task, SpawnTask::Prompt { .. }));
+    let prompts = branches.iter().filter(|branch| matches!(branch.task, SpawnTask::Prompt { .. }));
     let branches = prompts.map(|branch| branch_key(name, &branch.name));
     std::iter::once(name.to_owned()).chain(branches).collect()
 }
@@ -278,7 +278,7 @@ impl ReplyKey<'_> {
         if source.check(self.name).is_err() {
             return Err(missing(self.kind(), self.whole, workflow_map));
         }
-        self.is_one_of(beside(self.name, source))
+        self.check_part(beside(self.name, source))
     }
 
     /// Checks that the key has the right form: prompts are named alone, graphs and programs with a part.
@@ -290,14 +290,14 @@ impl ReplyKey<'_> {
         Err(missing(self.kind(), self.whole, workflow_map))
     }
 
-    fn is_one_of(&self, parts: FileParts) -> Result<(), String> {
+    fn check_part(&self, parts: FileParts) -> Result<(), String> {
         let (Some(part), Some(parts)) = (self.part, parts) else { return Ok(()) };
-        if parts.iter().any(|own| own == part) {
+        if parts.iter().any(|known| known == part) {
             return Ok(());
         }
         let similar = closest(part, parts.iter().map(String::as_str));
         let file = self.whole.split_once('#').map_or(self.whole, |(file, _)| file);
-        Err(not_found(self.kind(), self.whole, similar.map(|own| format!("{file}#{own}"))))
+        Err(not_found(self.kind(), self.whole, similar.map(|known| format!("{file}#{known}"))))
     }
 
     /// Returns the kind of thing that the key names, judged by its form.

@@ -36,7 +36,7 @@ fn checked(files: &[(&str, &str)], entry: Option<&str>, variables: &[&str]) -> V
         graphs: &graphs,
     };
     let found = check(subject).diagnostics;
-    let problems = found.iter().filter(|one| one.severity != Severity::Info);
+    let problems = found.iter().filter(|diagnostic| diagnostic.severity != Severity::Info);
     problems.map(ToString::to_string).collect()
 }
 
@@ -53,7 +53,7 @@ fn prompt_with(entries: &str, text: &str) -> String {
 }
 
 /// Returns the problems of prompts, given as name, entries and text.
-fn said(prompts: &[(&str, &str, &str)]) -> Vec<String> {
+fn diagnostics(prompts: &[(&str, &str, &str)]) -> Vec<String> {
     let texts: Vec<String> = prompts
         .iter()
         .map(|(_, entries, text)| match *entries {
@@ -68,7 +68,7 @@ fn said(prompts: &[(&str, &str, &str)]) -> Vec<String> {
 
 #[test]
 fn valid_folder_has_no_diagnostics() {
-    let found = said(&[
+    let found = diagnostics(&[
         ("START.md", "tag: goto, target: WORK.md", "{{input}} {{agent_id}}"),
         (
             "WORK.md",
@@ -85,7 +85,7 @@ fn valid_folder_has_no_diagnostics() {
 
 #[test]
 fn missing_target_file_is_reported() {
-    let found = said(&[
+    let found = diagnostics(&[
         (
             "START.md",
             "tag: goto, target: WROK.md; tag: call, target: WORK.md, return: GONE.md; tag: goto, target: notes.txt",
@@ -172,7 +172,7 @@ fn errors_of_all_files_are_reported_at_once() {
 
 #[test]
 fn state_without_policy_leads_to_files_named_in_text() {
-    let found = said(&[
+    let found = diagnostics(&[
         ("START.md", "", "Go to NEXT.md, or <goto>LAST.md</goto>."),
         ("NEXT.md", "tag: result", "{{unknown}}. See ASIDE.md."),
         ("LAST.md", "tag: result", "x"),
@@ -200,7 +200,7 @@ fn only_entry_file_and_reachable_files_are_checked() {
 
 #[test]
 fn policy_that_contradicts_itself_or_text_is_reported() {
-    let found = said(&[
+    let found = diagnostics(&[
         (
             "START.md",
             "tag: goto, target: END.md; tag: goto, target: END.md, kind: a; tag: result; tag: result",
@@ -267,7 +267,7 @@ fn invalid_evaluator_prompt_is_reported() {
 
 #[test]
 fn misspelt_tag_is_error_around_state_and_warning_around_other_text() {
-    let found = said(&[
+    let found = diagnostics(&[
         (
             "START.md",
             "tag: goto, target: NEXT.md }\n  - { tag: result",

@@ -154,8 +154,11 @@ fn all_mistakes_are_found_whatever_their_kind() {
     let mut sorted = lines.clone();
     sorted.sort_unstable();
     assert_eq!(sorted, [1, 2, 2, 3, 4, 5, 6, 6], "{found:?}");
-    let said = found.all().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
-    assert!(said.contains("did you mean `max_restarts`?") && said.contains("`timeout`?"), "{said}");
+    let messages = found.all().iter().map(ToString::to_string).collect::<Vec<_>>().join("\n");
+    assert!(
+        messages.contains("did you mean `max_restarts`?") && messages.contains("`timeout`?"),
+        "{messages}"
+    );
 }
 
 #[test]
@@ -190,8 +193,8 @@ fn mistake_has_no_mistake_that_follows_from_it() {
         ("supervision: [a]\n", "1:14: "),
     ] {
         let found = examine(yaml).errors;
-        let said: Vec<String> = found.all().iter().map(ToString::to_string).collect();
-        assert!(said.len() == 1 && said[0].starts_with(expected), "{yaml}: {said:?}");
+        let messages: Vec<String> = found.all().iter().map(ToString::to_string).collect();
+        assert!(messages.len() == 1 && messages[0].starts_with(expected), "{yaml}: {messages:?}");
     }
     let many = format!("model:\n{}", "  - x\n".repeat(20_000));
     assert_eq!(examine(&many).errors.all().len(), 1);

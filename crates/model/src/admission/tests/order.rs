@@ -4,7 +4,7 @@ use super::*;
 
 const MINUTE: u64 = 60_000;
 
-fn begun(admission: &mut AdmissionQueue, agent: AgentId, last_turn: u64) {
+fn started(admission: &mut AdmissionQueue, agent: AgentId, last_turn: u64) {
     admission.ask(request(agent, Some(last_turn)), NOW);
 }
 
@@ -23,7 +23,7 @@ fn begun_agents_go_before_new_ones_and_earliest_last_turn_first() {
     let mut admission = AdmissionQueue::default();
     (1..=2).for_each(|number| ask(&mut admission, number));
     for (number, last_turn) in [(3, 70), (4, 50), (5, 60)] {
-        begun(&mut admission, child(number), last_turn);
+        started(&mut admission, child(number), last_turn);
     }
     let order = order_of(&mut admission, &limits(1));
     assert_eq!(order, ["main.4", "main.5", "main.3", "main.1", "main.2"]);
@@ -34,7 +34,7 @@ fn warm_agents_go_before_cold_ones() {
     let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     for (number, last_turn) in [(2, 50), (3, 60), (4, 70)] {
-        begun(&mut admission, child(number), last_turn);
+        started(&mut admission, child(number), last_turn);
     }
     // The idle process of an agent that does not wait plays no part.
     let warm = [child(9), child(4), child(3)];
@@ -47,10 +47,10 @@ fn families_take_turns_among_begun_and_warm_agents() {
     let mut admission = AdmissionQueue::default();
     let (many, few) = (child(1), child(2));
     for number in 1..=3 {
-        begun(&mut admission, many.child(number), number.into());
+        started(&mut admission, many.child(number), number.into());
     }
-    begun(&mut admission, few.child(1), 80);
-    begun(&mut admission, few.child(2), 90);
+    started(&mut admission, few.child(1), 80);
+    started(&mut admission, few.child(2), 90);
     let warm = [many.child(1), many.child(2), few.child(1)];
     let order = order_of(&mut admission, &AdmissionLimits { warm: &warm, ..limits(1) });
     assert_eq!(order, ["main.1.1", "main.2.1", "main.1.2", "main.2.2", "main.1.3"]);
@@ -60,7 +60,7 @@ fn families_take_turns_among_begun_and_warm_agents() {
 fn breadth_serves_agents_as_they_asked() {
     let mut admission = AdmissionQueue::new(TurnOrder::Breadth, PATIENCE_MS);
     ask(&mut admission, 1);
-    begun(&mut admission, child(2), 1);
+    started(&mut admission, child(2), 1);
     ask(&mut admission, 3);
     let warm = [child(2)];
     let returning = AdmissionLimits { warm: &warm, returning: 1, ..limits(1) };
@@ -73,7 +73,7 @@ fn permits_of_returning_agents_are_not_given_to_new_ones() {
     (1..=4).for_each(|number| ask(&mut admission, number));
     let returning = AdmissionLimits { returning: 1, ..limits(3) };
     assert_eq!(admit_within(&mut admission, &returning), [child(1), child(2)]);
-    begun(&mut admission, child(9), 1);
+    started(&mut admission, child(9), 1);
     assert_eq!(admit_within(&mut admission, &returning), [child(9)]);
     assert!(admit_within(&mut admission, &limits(3)).is_empty(), "all permits are held");
 }
@@ -91,7 +91,7 @@ fn overdue_line_goes_before_begun_agents_once_per_patience() {
             admission.release(agent);
         }
         order.extend(
-            admitted.into_iter().filter(|agent| *agent != child(8)).map(|one| (minute, one)),
+            admitted.into_iter().filter(|agent| *agent != child(8)).map(|agent| (minute, agent)),
         );
     }
     assert_eq!(order, [(10, child(1)), (20, child(2))]);
@@ -115,7 +115,7 @@ fn overdue_line_stays_overdue_when_the_clock_is_set_back() {
     ask(&mut admission, 1);
     let later = AdmissionLimits { now: NOW.plus(10 * MINUTE), ..limits(0) };
     assert!(admit_within(&mut admission, &later).is_empty());
-    begun(&mut admission, child(8), 1);
+    started(&mut admission, child(8), 1);
     assert_eq!(admit_within(&mut admission, &limits(1)), [child(1)]);
 }
 
@@ -134,9 +134,9 @@ fn processes_of(workers: u32, states: u32, permits: usize, order: TurnOrder) -> 
             break;
         }
         for agent in &admitted {
-            let own = idle.iter().position(|other| other == agent);
-            processes += usize::from(own.is_none());
-            let _ = own.map(|own| idle.remove(own));
+            let place = idle.iter().position(|other| other == agent);
+            processes += usize::from(place.is_none());
+            let _ = place.map(|place| idle.remove(place));
         }
         idle.truncate(permits.saturating_sub(admitted.len()));
         for agent in admitted {

@@ -73,21 +73,25 @@ fn of_programs(before: &Run, event: &Event) -> BTreeSet<AgentId> {
     let mut named = BTreeSet::new();
     if let Event::FactsSeen { .. } = event {
         named.extend(
-            before.agents.values().filter(|own| own.program().is_some()).map(|own| own.id.clone()),
+            before
+                .agents
+                .values()
+                .filter(|subject| subject.program().is_some())
+                .map(|subject| subject.id.clone()),
         );
     }
-    let Some(own) = event.agent().and_then(|id| before.agents.get(id)) else { return named };
-    if let Some(program) = own.program() {
+    let Some(subject) = event.agent().and_then(|id| before.agents.get(id)) else { return named };
+    if let Some(program) = subject.program() {
         named.extend(program.handles.values().cloned());
     }
     if matches!(event, Event::RoleRequested(_) | Event::RoleDelegated(_)) {
-        named.insert(own.id.child(own.forked_count + 1));
+        named.insert(subject.id.child(subject.forked_count + 1));
     }
-    let parent = own.id.parent().map(agent_id);
+    let parent = subject.id.parent().map(agent_id);
     let waits = |parent: &AgentId| {
         let parent = before.agents.get(parent);
         parent.is_some_and(|parent| {
-            own.mailbox().is_some() || parent.awaited_agent() == Some(&own.id)
+            subject.mailbox().is_some() || parent.awaited_agent() == Some(&subject.id)
         })
     };
     named.extend(parent.filter(waits));

@@ -142,15 +142,15 @@ fn agent_goes_on_in_the_session_of_a_person_unless_it_has_gone_on_meanwhile() {
     let other = attached(&scene, session(80));
     let refused = ordered(&mut scene, RunCommand::Attach(other));
     assert!(matches!(&refused[..], [Effect::Warn { .. }]), "{refused:?}");
-    let own = scene.agent("main").session.id.clone();
-    let own = attached(&scene, own);
-    let begun = AttachedSession { is_late: true, ..own.clone() };
-    let refused = ordered(&mut scene, RunCommand::Attach(begun));
+    let in_session = scene.agent("main").session.id.clone();
+    let in_session = attached(&scene, in_session);
+    let attached = AttachedSession { is_late: true, ..in_session.clone() };
+    let refused = ordered(&mut scene, RunCommand::Attach(attached));
     assert!(matches!(&refused[..], [Effect::Warn { .. }]), "{refused:?}");
-    assert_eq!(ordered(&mut scene, RunCommand::Attach(own.clone())), []);
+    assert_eq!(ordered(&mut scene, RunCommand::Attach(in_session.clone())), []);
     let main = scene.agent("main");
     assert_eq!(main.session, Session::resumed(session(90), Some(message(90))));
     scene.take("main", goto("A.md"));
-    let late = ordered(&mut scene, RunCommand::Attach(own));
+    let late = ordered(&mut scene, RunCommand::Attach(in_session));
     assert!(matches!(&late[..], [Effect::Warn { .. }]), "{late:?}");
 }

@@ -25,10 +25,10 @@ fn retry(scene: &mut Scene, selection: &RetrySelection) -> Vec<String> {
     let agents: Vec<RetriedAgent> = plan
         .agents
         .iter()
-        .map(|one| RetriedAgent { agent: one.id.clone(), session: session(number) })
+        .map(|agent| RetriedAgent { agent: agent.id.clone(), session: session(number) })
         .collect();
     scene.happens(Event::AgentsRetried { agents });
-    plan.agents.iter().map(|one| one.id.to_string()).collect()
+    plan.agents.iter().map(|agent| agent.id.to_string()).collect()
 }
 
 fn fail(scene: &mut Scene, id: &str) {
@@ -93,7 +93,8 @@ fn agent_that_failed_with_its_join_waits_again_and_counts_later_ends() {
     miss(&mut scene, 1);
     scene.take("main.2", result("two"));
     let plan = plan_retry(&scene.run, &chosen(&["main.1"])).expect("a plan");
-    let needs: Vec<_> = plan.agents.iter().map(|one| (one.id.as_str(), &one.needed_by)).collect();
+    let needs: Vec<_> =
+        plan.agents.iter().map(|agent| (agent.id.as_str(), &agent.needed_by)).collect();
     assert_eq!(needs, [("main", &Some(agent_id("main.1"))), ("main.1", &None)]);
     assert!(plan.continued.is_empty());
     retry(&mut scene, &chosen(&["main.1"]));

@@ -39,8 +39,8 @@ fn paused(event: &Event) -> bool {
 #[test]
 fn overruled_transition_records_both_transitions() {
     let scene = Scene::begin();
-    let said = events(&scene, accepted(goto("B.md")), instead(goto("C.md")));
-    let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
+    let events_of = events(&scene, accepted(goto("B.md")), instead(goto("C.md")));
+    let [Event::StepFinished(step)] = events_of.as_slice() else { panic!("{events_of:?}") };
     let overruled = step.overruled.as_ref().expect("overruled");
     assert_eq!((&step.transition, overruled.asked.as_ref()), (&goto("C.md"), Some(&goto("B.md"))));
     assert_eq!((&*overruled.by, &*overruled.reason), ("the plug-in guard", "better"));
@@ -58,8 +58,8 @@ fn first_requested_transition_survives_second_override() {
         by: "the evaluator".to_owned(),
         reason: String::new(),
     }));
-    let said = events(&scene, TurnJudgement::Accepted(evaluated), instead(goto("C.md")));
-    let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
+    let events_of = events(&scene, TurnJudgement::Accepted(evaluated), instead(goto("C.md")));
+    let [Event::StepFinished(step)] = events_of.as_slice() else { panic!("{events_of:?}") };
     let overruled = step.overruled.as_ref().expect("overruled");
     assert_eq!(overruled.asked, Some(goto("A.md")));
 }
@@ -70,13 +70,13 @@ fn override_before_turn_takes_step_without_turn() {
     let unstarted =
         TurnReport { cost: TurnCost::default(), ..report(&scene, TurnJudgement::NotStarted) };
     let report = TurnReport { verdicts: guard_says(instead(goto("C.md"))), ..unstarted };
-    let said = decide(&scene.run, &report, chosen());
-    let [Event::StepFinished(step), Event::TurnHeld(held)] = said.as_slice() else {
-        panic!("{said:?}")
+    let events_of = decide(&scene.run, &report, chosen());
+    let [Event::StepFinished(step), Event::TurnHeld(held)] = events_of.as_slice() else {
+        panic!("{events_of:?}")
     };
     assert!(step.without_turn && step.overruled.as_ref().is_some_and(|by| by.asked.is_none()));
     assert_eq!(held.until, NOW.plus(1000), "a plug-in cannot flood the journal");
-    for event in &said {
+    for event in &events_of {
         scene.happens(event.clone());
     }
     let main = scene.agent("main");
@@ -87,11 +87,11 @@ fn override_before_turn_takes_step_without_turn() {
 #[test]
 fn turn_hold_lasts_at_least_one_second() {
     let mut scene = Scene::begin();
-    let said = events(&scene, TurnJudgement::NotStarted, hold(0));
-    let [Event::TurnHeld(held)] = said.as_slice() else { panic!("{said:?}") };
+    let events_of = events(&scene, TurnJudgement::NotStarted, hold(0));
+    let [Event::TurnHeld(held)] = events_of.as_slice() else { panic!("{events_of:?}") };
     assert_eq!((held.until, held.turn.clone()), (NOW.plus(1000), scene.turn("main")));
     let due = scene.turn("main");
-    scene.happens(said[0].clone());
+    scene.happens(events_of[0].clone());
     let main = scene.agent("main");
     assert_eq!((main.turn_id(), main.not_before()), (due, Some(NOW.plus(1000))));
     assert_eq!(
@@ -104,15 +104,15 @@ fn turn_hold_lasts_at_least_one_second() {
 fn hold_after_transition_delays_next_turn_unless_agent_ended() {
     let mut scene = Scene::begin();
     let until = NOW.0 + 60_000;
-    let said = events(&scene, accepted(goto("B.md")), hold(until));
-    assert_eq!(said.len(), 2);
-    for event in &said {
+    let events_of = events(&scene, accepted(goto("B.md")), hold(until));
+    assert_eq!(events_of.len(), 2);
+    for event in &events_of {
         scene.happens(event.clone());
     }
     let main = scene.agent("main");
     assert_eq!((main.current_state.as_str(), main.not_before()), ("B.md", Some(Timestamp(until))));
-    let said = events(&scene, accepted(result("done")), hold(until));
-    assert_eq!(said.len(), 1, "an agent that has ended is not held: {said:?}");
+    let events_of = events(&scene, accepted(result("done")), hold(until));
+    assert_eq!(events_of.len(), 1, "an agent that has ended is not held: {events_of:?}");
 }
 
 #[test]
@@ -122,8 +122,8 @@ fn plugin_stop_fails_agent_with_cost_and_reason() {
         (TurnJudgement::NotStarted, "did not let its turn start"),
         (accepted(goto("B.md")), "did not let it take its transition"),
     ] {
-        let said = events(&scene, judgement, stop(StopScope::Agent));
-        let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
+        let events_of = events(&scene, judgement, stop(StopScope::Agent));
+        let [Event::AgentFailed(failed)] = events_of.as_slice() else { panic!("{events_of:?}") };
         assert_eq!(failed.cause, FailureCause::Stopped);
         assert_eq!(failed.error, format!("in A.md: the plug-in guard {what}: no more"));
         assert_eq!(failed.cost.amount, Usd::from_dollars(0.25));
@@ -133,25 +133,31 @@ fn plugin_stop_fails_agent_with_cost_and_reason() {
 #[test]
 fn plugin_run_stop_pauses_run_after_recording_paid_step() {
     let mut scene = Scene::begin();
-    let said = events(&scene, TurnJudgement::NotStarted, stop(StopScope::Run));
-    assert!(said.len() == 1 && paused(&said[0]), "{said:?}");
-    let said = events(&scene, accepted(goto("B.md")), stop(StopScope::Run));
-    assert!(matches!(said[0], Event::StepFinished(_)) && paused(&said[1]), "{said:?}");
+    let events_of = events(&scene, TurnJudgement::NotStarted, stop(StopScope::Run));
+    assert!(events_of.len() == 1 && paused(&events_of[0]), "{events_of:?}");
+    let events_of = events(&scene, accepted(goto("B.md")), stop(StopScope::Run));
+    assert!(
+        matches!(events_of[0], Event::StepFinished(_)) && paused(&events_of[1]),
+        "{events_of:?}"
+    );
     let ask = tag(TagName::Ask, "B.md", "Sure?");
-    let said = events(&scene, accepted(ask), stop(StopScope::Run));
-    assert!(said.len() == 2 && paused(&said[1]), "the agent that asks lives: {said:?}");
-    let said = events(&scene, accepted(result("x")), stop(StopScope::Run));
-    assert_eq!(said.len(), 1, "there is nothing left to stop: {said:?}");
+    let events_of = events(&scene, accepted(ask), stop(StopScope::Run));
+    assert!(
+        events_of.len() == 2 && paused(&events_of[1]),
+        "the agent that asks lives: {events_of:?}"
+    );
+    let events_of = events(&scene, accepted(result("x")), stop(StopScope::Run));
+    assert_eq!(events_of.len(), 1, "there is nothing left to stop: {events_of:?}");
     scene.take("main", tag(TagName::Fork, "A.md", "W.md"));
-    let said = events(&scene, accepted(result("x")), stop(StopScope::Run));
-    assert_eq!(said.len(), 2, "the child lives: {said:?}");
+    let events_of = events(&scene, accepted(result("x")), stop(StopScope::Run));
+    assert_eq!(events_of.len(), 2, "the child lives: {events_of:?}");
 }
 
 #[test]
 fn proceed_verdict_changes_nothing() {
     let scene = Scene::begin();
-    let said = events(&scene, accepted(goto("B.md")), ConsultVerdict::Proceed);
-    assert_eq!(said, [one(&scene, accepted(goto("B.md")))]);
+    let events_of = events(&scene, accepted(goto("B.md")), ConsultVerdict::Proceed);
+    assert_eq!(events_of, [single_event(&scene, accepted(goto("B.md")))]);
 }
 
 #[test]
@@ -167,23 +173,24 @@ fn spent_budget_error_names_budget_owner() {
         live: 2,
     };
     assert_eq!(scene.run.shares.get(&agent_id("main.1")), Some(&share));
-    let told = |agent: &str, whose: BudgetScope| {
+    let error_of = |agent: &str, whose: BudgetScope| {
         let agent = scene.agent(agent);
-        let said = out_of_money(&scene.run, agent, &whose, AgentOptions::default(), None, chosen());
-        let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
+        let events_of =
+            out_of_money(&scene.run, agent, &whose, AgentOptions::default(), None, chosen());
+        let [Event::AgentFailed(failed)] = events_of.as_slice() else { panic!("{events_of:?}") };
         (failed.cause, failed.error.clone())
     };
-    let own = |agent: &str| BudgetScope::Share(agent_id(agent) as AgentId);
+    let share_of = |agent: &str| BudgetScope::Share(agent_id(agent) as AgentId);
     let used = "of $0.50 is used up: $0.01 spent (`budget` in W.md)";
     assert_eq!(
-        told("main.1", own("main.1")),
+        error_of("main.1", share_of("main.1")),
         (FailureCause::Budget, format!("in W.md: its budget {used}"))
     );
     assert_eq!(
-        told("main.1.1", own("main.1")).1,
+        error_of("main.1.1", share_of("main.1")).1,
         format!("in V.md: the budget of main.1, for it and all it forks, {used}")
     );
-    assert!(told("main", BudgetScope::Run).1.starts_with("in A.md: the run's budget of"));
+    assert!(error_of("main", BudgetScope::Run).1.starts_with("in A.md: the run's budget of"));
 }
 
 #[test]
@@ -194,8 +201,8 @@ fn spent_budget_error_names_called_state_and_caller() {
     scene.happens(Event::StepFinished(call));
     scene.take("main", tag(TagName::Fork, "C.md", "W.md"));
     let whose = BudgetScope::Call { caller: agent_id("main"), depth: 0 };
-    let told = |agent: &str| {
-        let said = out_of_money(
+    let error_of = |agent: &str| {
+        let events_of = out_of_money(
             &scene.run,
             scene.agent(agent),
             &whose,
@@ -203,12 +210,12 @@ fn spent_budget_error_names_called_state_and_caller() {
             None,
             chosen(),
         );
-        let [Event::AgentFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
+        let [Event::AgentFailed(failed)] = events_of.as_slice() else { panic!("{events_of:?}") };
         failed.error.clone()
     };
     let used = "of $0.50 is used up: $0.01 spent (`budget` in B.md)";
-    assert_eq!(told("main"), format!("in C.md: the budget of its call {used}"));
-    assert_eq!(told("main.1"), format!("in W.md: the budget of a call by main {used}"));
+    assert_eq!(error_of("main"), format!("in C.md: the budget of its call {used}"));
+    assert_eq!(error_of("main.1"), format!("in W.md: the budget of a call by main {used}"));
 }
 
 #[test]
@@ -219,11 +226,11 @@ fn killed_turn_is_billed_at_max_cost_of_its_state() {
         TurnFailure { unsettled: true, ..TurnFailure::new(FailureCause::Timeout, "too long") };
     let mut report = report(&scene, TurnJudgement::Failed(failure));
     report.cost.amount = Usd::ZERO;
-    let said = decide(&scene.run, &report, chosen());
-    let [Event::TurnFailed(failed)] = said.as_slice() else { panic!("{said:?}") };
+    let events_of = decide(&scene.run, &report, chosen());
+    let [Event::TurnFailed(failed)] = events_of.as_slice() else { panic!("{events_of:?}") };
     assert_eq!((failed.cost.amount, failed.cost.estimated), (Usd::from_dollars(CENT), true));
     let known = scene.run.max_turn_costs_usd.clone();
-    scene.happens(said[0].clone());
+    scene.happens(events_of[0].clone());
     assert_eq!(scene.run.total_cost_usd, Usd::from_dollars(2.0 * CENT));
     assert_eq!(scene.run.max_turn_costs_usd, known, "an estimate teaches nothing");
 }
@@ -237,7 +244,7 @@ fn evaluator_runs_in_own_session_and_finishes_step() {
         output: "the reply".to_owned(),
         evaluator: evaluator.clone(),
     };
-    scene.happens(one(&scene, proposed));
+    scene.happens(single_event(&scene, proposed));
     let main = scene.agent("main").clone();
     assert_eq!((main.prompt(), main.turn, main.visit()), (&evaluator, 1, 0));
     assert_eq!(main.turn_session(), &Session::fresh(session(77)));
@@ -249,7 +256,7 @@ fn evaluator_runs_in_own_session_and_finishes_step() {
     assert_eq!(scene.agent("main").session, main.session);
     assert_eq!(scene.turn("main").turn, 2);
 
-    let kept = one(&scene, accepted(goto("B.md")));
+    let kept = single_event(&scene, accepted(goto("B.md")));
     let Event::StepFinished(step) = &kept else { panic!("{kept:?}") };
     assert_eq!((step.evaluator.as_ref(), step.session_id.clone()), (Some(&evaluator), session(77)));
     scene.happens(kept);
@@ -273,13 +280,13 @@ fn proposal_is_accepted_unevaluated_when_budget_is_spent() {
         output: String::new(),
         evaluator: state("CHECK.md"),
     };
-    scene.happens(one(&scene, proposed));
+    scene.happens(single_event(&scene, proposed));
     let main = scene.agent("main").clone();
-    let said =
+    let events_of =
         out_of_money(&scene.run, &main, &BudgetScope::Run, AgentOptions::default(), None, chosen());
-    let [Event::StepFinished(step)] = said.as_slice() else { panic!("{said:?}") };
+    let [Event::StepFinished(step)] = events_of.as_slice() else { panic!("{events_of:?}") };
     assert!(step.without_turn && step.overruled.is_none() && step.cost.amount == Usd::ZERO);
-    scene.happens(said[0].clone());
+    scene.happens(events_of[0].clone());
     assert_eq!(scene.run.status, RunStatus::Completed);
     let known: Vec<&str> = scene.run.max_turn_costs_usd.keys().map(StateName::as_str).collect();
     assert_eq!(known, ["A.md"], "a turn that was not asked teaches nothing");
@@ -295,9 +302,9 @@ fn override_of_unevaluated_proposal_records_requested_transition() {
     for event in decide(&scene.run, &proposed, chosen()) {
         scene.happens(event);
     }
-    let said = events(&scene, TurnJudgement::NotStarted, instead(goto("C.md")));
-    let [Event::StepFinished(step), Event::TurnHeld(_)] = said.as_slice() else {
-        panic!("{said:?}")
+    let events_of = events(&scene, TurnJudgement::NotStarted, instead(goto("C.md")));
+    let [Event::StepFinished(step), Event::TurnHeld(_)] = events_of.as_slice() else {
+        panic!("{events_of:?}")
     };
     let asked = step.overruled.as_ref().and_then(|overruled| overruled.asked.clone());
     assert_eq!((step.without_turn, asked), (true, Some(goto("B.md"))));

@@ -48,7 +48,7 @@ fn suspend(scene: &mut Scene, calls: &[&str]) -> Vec<Effect> {
     scene.happens(events.remove(0))
 }
 
-fn told(call: &str, verdict: Option<ApprovalVerdict>) -> Vec<Effect> {
+fn reported(call: &str, verdict: Option<ApprovalVerdict>) -> Vec<Effect> {
     let agent = scene_agent();
     vec![Effect::TellApproval { agent, call: call.to_owned(), verdict }]
 }
@@ -60,7 +60,7 @@ fn scene_agent() -> AgentId {
 #[test]
 fn call_is_asked_once_and_answered_once_while_its_turn_runs() {
     let mut scene = Scene::begin();
-    assert_eq!(asks(&mut scene, "t1"), told("t1", None));
+    assert_eq!(asks(&mut scene, "t1"), reported("t1", None));
     let turn = scene.turn("main");
     assert_eq!(approval_asked(&scene.run, &turn, &request("t1")), None, "it was asked before");
     let later = TurnId { turn: 1, ..turn };
@@ -73,7 +73,7 @@ fn call_is_asked_once_and_answered_once_while_its_turn_runs() {
     assert!(unknown.to_string().contains("open questions: main/a1"), "{unknown}");
     let given = AnswerCommand::to("a1", "allow");
     let event = answer(&scene.run, &given).expect("an answer");
-    assert_eq!(scene.happens(event.clone()), told("t1", Some(ApprovalVerdict::Allow)));
+    assert_eq!(scene.happens(event.clone()), reported("t1", Some(ApprovalVerdict::Allow)));
     assert!(scene.offer(event).is_err() && answer(&scene.run, &given).is_err());
     assert!(scene.run.approval_rules.is_empty());
 }
@@ -87,8 +87,8 @@ fn rules_come_with_an_answer_and_are_of_the_state_or_the_run() {
     answers(&mut scene, "a2", "allow-always-in-run");
     let granted = |scene: &Scene, prompt: &str| -> Vec<u32> {
         let prompt = state(prompt);
-        let own = scene.run.approval_rules.iter().filter(|one| one.is_for(&prompt));
-        own.map(|one| one.approval).collect()
+        let rules = scene.run.approval_rules.iter().filter(|granted| granted.is_for(&prompt));
+        rules.map(|granted| granted.approval).collect()
     };
     assert_eq!(granted(&scene, "A.md"), [1, 2]);
     assert_eq!(granted(&scene, "B.md"), [2]);
@@ -112,8 +112,8 @@ fn suspended_turn_waits_and_goes_on_in_its_session_with_the_answer() {
     assert!(!agent.waits() && scene.run.waiting().is_none());
     let prompt = agent.reminder.as_deref().expect("a prompt");
     assert!(prompt.contains("- Bash: touch a: allowed; it has not run"), "{prompt}");
-    assert_eq!(asks(&mut scene, "t2"), told("t2", Some(ApprovalVerdict::Allow)));
-    assert_eq!(asks(&mut scene, "t3"), told("t3", None), "the answer is used up");
+    assert_eq!(asks(&mut scene, "t2"), reported("t2", Some(ApprovalVerdict::Allow)));
+    assert_eq!(asks(&mut scene, "t3"), reported("t3", None), "the answer is used up");
 }
 
 #[test]
@@ -124,7 +124,7 @@ fn answer_that_was_not_told_goes_into_the_next_turn() {
     assert_eq!(suspend(&mut scene, &["t1"]), [Effect::Proceed(scene_agent())]);
     let prompt = scene.agent("main").reminder.clone().expect("a prompt");
     assert!(prompt.contains("Bash: touch a: denied: no"), "{prompt}");
-    assert_eq!(asks(&mut scene, "t2"), told("t2", None));
+    assert_eq!(asks(&mut scene, "t2"), reported("t2", None));
 }
 
 #[test]
@@ -147,7 +147,7 @@ fn allowed_call_of_a_lost_turn_is_told_and_not_granted() {
     scene.happens(Event::TurnFailed(failed));
     let note = scene.agent("main").approvals.uncertainty_note().expect("a note");
     assert!(note.contains("Bash: touch a"), "{note}");
-    assert_eq!(asks(&mut scene, "t2"), told("t2", None));
+    assert_eq!(asks(&mut scene, "t2"), reported("t2", None));
     scene.take("main", goto("B.md"));
     assert!(scene.agent("main").approvals.is_empty(), "they are of one step");
 }

@@ -84,9 +84,9 @@ fn fork_group_is_one_record_with_staggered_starts() {
         panic!("{events:?}")
     };
     assert_eq!(children[0].not_before, Some(NOW.plus(3000)));
-    let own = fan_out(&scene, vec![group(1), group(2)], Some(500));
-    let [Event::StepFinished(own)] = own.as_slice() else { panic!("{own:?}") };
-    let starts: Vec<_> = own.children.iter().map(|group| group.not_before).collect();
+    let step = fan_out(&scene, vec![group(1), group(2)], Some(500));
+    let [Event::StepFinished(step)] = step.as_slice() else { panic!("{step:?}") };
+    let starts: Vec<_> = step.children.iter().map(|group| group.not_before).collect();
     assert_eq!(starts, [None, Some(NOW.plus(500))]);
 
     let scene = forked(3);
@@ -114,7 +114,7 @@ fn fork_over_agent_limit_reminds_agent_or_pauses_run() {
     assert!(rejected.reminder.contains("--max-agents"));
     scene.run.settings.forking.max_agents = 1;
     let paused = Event::RunPaused { pause: PauseReason::Agents { live: 1, more: 1, limit: 1 } };
-    assert_eq!(one(&scene, accepted(fork())), paused, "nobody can be reminded");
+    assert_eq!(single_event(&scene, accepted(fork())), paused, "nobody can be reminded");
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn finished_join_stops_remaining_children_and_descendants() {
     scene.take("main.1", result("one"));
     let (joined, _) = over(&scene);
     let stopped: Vec<_> =
-        joined.stopped.iter().map(|one| (one.agent.as_str(), one.at_work)).collect();
+        joined.stopped.iter().map(|child| (child.agent.as_str(), child.at_work)).collect();
     assert_eq!(stopped, [("main.2", false), ("main.2.1", false), ("main.3", true)]);
     let effects = scene.happens(Event::JoinFinished(Box::new(joined)));
     let discarded: Vec<_> =
@@ -209,11 +209,11 @@ fn finished_join_stops_remaining_children_and_descendants() {
 #[test]
 fn join_timeout_ends_wait_with_late_outcome() {
     let mut scene = forked(2);
-    let begun = Timestamp(scene.next() * 1000);
+    let start = Timestamp(scene.next() * 1000);
     arrive(&mut scene, Join { timeout_ms: Some(5000), ..join(JoinCondition::All) });
     scene.take("main.1", result("one"));
-    assert_eq!(concluded(&scene, begun.plus(4999)), []);
-    let events = concluded(&scene, begun.plus(5000));
+    assert_eq!(concluded(&scene, start.plus(4999)), []);
+    let events = concluded(&scene, start.plus(5000));
     let [Event::JoinFinished(joined), Event::AgentFailed(failed)] = events.as_slice() else {
         panic!("{events:?}")
     };
@@ -257,11 +257,11 @@ fn joined_children_are_not_awaited_again() {
 
 #[test]
 fn join_count_above_fork_count_is_error() {
-    for (forks, said) in [(0, "forked none"), (2, "forked only 2")] {
+    for (forks, words) in [(0, "forked none"), (2, "forked only 2")] {
         let mut scene = if forks == 0 { Scene::begin() } else { forked(forks) };
         arrive(&mut scene, join(JoinCondition::Count(7)));
         let (_, error) = over(&scene);
         let error = error.expect("it fails");
-        assert!(error.contains(said) && error.contains("waits for 7"), "{error}");
+        assert!(error.contains(words) && error.contains("waits for 7"), "{error}");
     }
 }

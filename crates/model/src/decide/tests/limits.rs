@@ -145,12 +145,12 @@ fn repeated_throttle_doubles_wait_without_counting_restart() {
 fn successful_turn_resets_throttle_backoff() {
     let mut scene = at_limit(OnLimit::Wait);
     for _ in 0..3 {
-        scene.happens(one(&scene, failed_by(FailureCause::Throttle)));
+        scene.happens(single_event(&scene, failed_by(FailureCause::Throttle)));
     }
-    scene.happens(one(&scene, accepted(goto("B.md"))));
+    scene.happens(single_event(&scene, accepted(goto("B.md"))));
     assert_eq!(turn_failed(&scene, FailureCause::Throttle).not_before, Some(NOW.plus(1000)));
-    scene.happens(one(&scene, failed_by(FailureCause::Throttle)));
-    scene.happens(one(&scene, failed_by(FailureCause::Interrupted)));
+    scene.happens(single_event(&scene, failed_by(FailureCause::Throttle)));
+    scene.happens(single_event(&scene, failed_by(FailureCause::Interrupted)));
     let after = turn_failed(&scene, FailureCause::Throttle).not_before;
     assert_eq!(after, Some(NOW.plus(2000)), "an interrupt says nothing about the API");
 }
@@ -158,10 +158,10 @@ fn successful_turn_resets_throttle_backoff() {
 #[test]
 fn throttle_backoff_uses_supervision_of_its_agent() {
     let mut scene = at_limit(OnLimit::Wait);
-    let own =
+    let overrides =
         SupervisionOverrides { backoff_min_ms: Some(9000), ..SupervisionOverrides::default() };
     let mut fork = scene.step("main", tag(TagName::Fork, "N.md", "W.md"));
-    fork.options.supervision = own;
+    fork.options.supervision = overrides;
     scene.happens(Event::StepFinished(fork));
     for (agent, wait) in [("main", 1000), ("main.1", 9000)] {
         let report = report_of(&scene, agent, failed_by(FailureCause::Throttle));

@@ -24,7 +24,7 @@ use crate::turn_options::TurnOptions;
 const FILE: &str = "review.lisp";
 
 /// Returns the events with which `main` begins its program.
-fn begun(scene: &Scene) -> Vec<Event> {
+fn beginning(scene: &Scene) -> Vec<Event> {
     let definition = ProgramSource {
         file: state(FILE),
         folder: None,
@@ -50,7 +50,7 @@ fn begun(scene: &Scene) -> Vec<Event> {
 fn begin() -> Scene {
     let mut scene = Scene::begin();
     scene.take("main", goto(FILE));
-    let events = begun(&scene);
+    let events = beginning(&scene);
     assert_eq!(events.len(), 2, "the text is kept, then the execution begins");
     all(&mut scene, events);
     scene
@@ -173,10 +173,11 @@ fn role_answers_requests_in_order_in_one_session() {
         .agent("main")
         .program()
         .iter()
-        .flat_map(|own| {
-            own.requests
+        .flat_map(|execution| {
+            execution
+                .requests
                 .iter()
-                .map(|(name, one)| format!("{name}/{}", one.number))
+                .map(|(name, sent)| format!("{name}/{}", sent.number))
                 .collect::<Vec<_>>()
         })
         .collect();
@@ -195,8 +196,8 @@ fn latest_request_with_same_name_determines_answer() {
     assert_eq!(status(&scene, "ask"), RequestStatus::Pending);
     answers(&mut scene, "main.1", "late");
     assert_eq!(status(&scene, "ask"), RequestStatus::Answer("late".into()));
-    let own = scene.agent("main").program().expect("an execution");
-    assert_eq!(&*own.answers["a"], "late");
+    let execution = scene.agent("main").program().expect("an execution");
+    assert_eq!(&*execution.answers["a"], "late");
 }
 
 #[test]
@@ -282,7 +283,7 @@ fn program_outcome_is_returned_to_calling_prompt() {
         let mut scene = Scene::begin();
         let call = crate::tests::scene::tag(crate::transition::TagName::Call, "NEXT.md", FILE);
         scene.take("main", call);
-        let events = begun(&scene);
+        let events = beginning(&scene);
         all(&mut scene, events);
         let end = AdvanceNext::End { payload: "outcome".into(), error };
         goes_on(&mut scene, Vec::new(), end);
@@ -323,9 +324,9 @@ fn role_delegates_folder_request_to_child_agent() {
     let body = RequestBody::Folder { folder: None, start: state("START.md"), input: "go".into() };
     goes_on(&mut scene, vec![request_for("a", "run", body)], AdvanceNext::Action(NextAction::Wait));
     assert_eq!(delegated_answer(scene.agent("main.1")), None);
-    let begun =
+    let beginning =
         role_delegated(scene.agent("main.1"), AgentOptions::default(), session(77)).expect("begun");
-    let effects = scene.happens(begun);
+    let effects = scene.happens(beginning);
     assert_eq!(proceeds(&effects), ["main.1.1"]);
     assert_eq!(
         role_delegated(scene.agent("main.1"), AgentOptions::default(), session(78)),
@@ -338,14 +339,19 @@ fn role_delegates_folder_request_to_child_agent() {
         ("START.md", "go")
     );
     scene.take("main.1.1", result("made"));
-    let heard = delegated_answer(scene.agent("main.1")).expect("it has ended");
-    let Event::RoleResponded(event) = &heard else { panic!("{heard:?}") };
+    let answer = delegated_answer(scene.agent("main.1")).expect("it has ended");
+    let Event::RoleResponded(event) = &answer else { panic!("{answer:?}") };
     let RoleResponded { without_turn, cost, .. } = &**event;
     assert_eq!((*without_turn, cost.amount), (true, Usd::ZERO));
-    scene.happens(heard);
+    scene.happens(answer);
     assert_eq!(status(&scene, "run"), RequestStatus::Answer("made".into()));
-    let idle: Vec<AgentId> =
-        scene.run.agents.values().filter(|one| one.waits()).map(|one| one.id.clone()).collect();
+    let idle: Vec<AgentId> = scene
+        .run
+        .agents
+        .values()
+        .filter(|waiting| waiting.waits())
+        .map(|waiting| waiting.id.clone())
+        .collect();
     assert!(idle.contains(&agent_id("main.1")), "{idle:?}");
 }
 

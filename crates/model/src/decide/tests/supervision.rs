@@ -19,10 +19,10 @@ fn under(change: impl FnOnce(&mut SupervisionPolicy)) -> Scene {
 }
 
 fn permanent(max_restarts: u32, on_exhausted: OnExhausted) -> Scene {
-    under(|own| {
-        own.restart = RestartPolicy::Permanent;
-        own.max_restarts = max_restarts;
-        own.on_exhausted = on_exhausted;
+    under(|policy| {
+        policy.restart = RestartPolicy::Permanent;
+        policy.max_restarts = max_restarts;
+        policy.on_exhausted = on_exhausted;
     })
 }
 
@@ -93,7 +93,7 @@ fn result_to_caller_neither_ends_nor_restarts_agent() {
 #[test]
 fn only_permanent_agent_restarts_after_result() {
     for restart in [RestartPolicy::Transient, RestartPolicy::Temporary] {
-        let mut scene = under(|own| own.restart = restart);
+        let mut scene = under(|policy| policy.restart = restart);
         let effects = happen(&mut scene, "main", accepted(result("done")));
         assert_eq!(effects, [Effect::Retire(agent_id("main")), Effect::End], "{restart:?}");
         assert_eq!(scene.run.status, RunStatus::Completed);
@@ -160,7 +160,7 @@ fn exhausted_permanent_agent_is_parked_under_wait_policy() {
 #[test]
 fn temporary_agent_fails_on_first_failure() {
     for cause in CAUSES {
-        let mut scene = under(|own| own.restart = RestartPolicy::Temporary);
+        let mut scene = under(|policy| policy.restart = RestartPolicy::Temporary);
         let failure = agent_failed(&scene, failed_by(cause));
         assert_eq!((failure.cause, failure.error.as_str()), (cause, "in A.md: it said no"));
         happen(&mut scene, "main", failed_by(FailureCause::Interrupted));
@@ -173,7 +173,7 @@ fn temporary_agent_fails_on_first_failure() {
 fn exhausted_restarts_fail_agent_or_run_by_policy() {
     for (then, ends_run) in [(OnExhausted::FailAgent, false), (OnExhausted::FailRun, true)] {
         for cause in CAUSES {
-            let scene = under(|own| (own.max_restarts, own.on_exhausted) = (0, then));
+            let scene = under(|policy| (policy.max_restarts, policy.on_exhausted) = (0, then));
             let failure = agent_failed(&scene, failed_by(cause));
             assert_eq!((failure.cause, failure.ends_run), (cause, ends_run));
             assert_eq!(failure.error, "in A.md: it said no (restarts are switched off)");
@@ -185,7 +185,8 @@ fn exhausted_restarts_fail_agent_or_run_by_policy() {
 #[test]
 fn exhausted_restarts_park_agent_at_next_turn_under_wait_policy() {
     for cause in CAUSES {
-        let mut scene = under(|own| (own.max_restarts, own.on_exhausted) = (0, OnExhausted::Wait));
+        let mut scene =
+            under(|policy| (policy.max_restarts, policy.on_exhausted) = (0, OnExhausted::Wait));
         let turn = scene.turn("main");
         let events = decided(&scene, "main", failed_by(cause));
         let [Event::TurnFailed(failed), Event::AgentParked(parked)] = events.as_slice() else {
@@ -205,7 +206,8 @@ fn exhausted_restarts_park_agent_at_next_turn_under_wait_policy() {
 
 #[test]
 fn resume_unparks_agents_with_fresh_restarts() {
-    let mut scene = under(|own| (own.max_restarts, own.on_exhausted) = (1, OnExhausted::Wait));
+    let mut scene =
+        under(|policy| (policy.max_restarts, policy.on_exhausted) = (1, OnExhausted::Wait));
     family(&mut scene, SupervisionOverrides::default());
     for _ in 0..2 {
         happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
@@ -232,14 +234,14 @@ fn resume_unparks_agents_with_fresh_restarts() {
 
 #[test]
 fn child_uses_restart_policy_of_its_fork() {
-    let own = SupervisionOverrides {
+    let policy = SupervisionOverrides {
         max_restarts: Some(1),
         backoff_min_ms: Some(7000),
         on_exhausted: Some(OnExhausted::FailRun),
         ..SupervisionOverrides::default()
     };
     let mut scene = under(|run| run.max_restarts = 5);
-    family(&mut scene, own);
+    family(&mut scene, policy);
     scene.take("main.1", goto("X.md"));
     let events = decided(&scene, "main.1", failed_by(FailureCause::Crash));
     let [Event::TurnFailed(failed)] = events.as_slice() else { panic!("{events:?}") };
@@ -272,12 +274,12 @@ fn parent_ignores_restart_policy_of_its_child() {
 #[test]
 fn child_counts_restarts_within_its_own_period() {
     let mut scene = under(|run| run.period_ms = 3_600_000);
-    let own = SupervisionOverrides {
+    let policy = SupervisionOverrides {
         period_ms: Some(1500),
         max_restarts: Some(2),
         ..SupervisionOverrides::default()
     };
-    family(&mut scene, own);
+    family(&mut scene, policy);
     for _ in 0..10 {
         happen(&mut scene, "main.1", failed_by(FailureCause::Crash));
     }

@@ -47,7 +47,7 @@ fn turn_usage_is_recorded_once_for_every_outcome() {
 fn run_accumulates_refused_tools_of_all_turns() {
     let mut scene = Scene::begin();
     for _ in 0..3 {
-        let event = one(&scene, accepted(goto("B.md")));
+        let event = single_event(&scene, accepted(goto("B.md")));
         scene.happens(event);
     }
     let refused = &scene.run.refused_tools;

@@ -66,10 +66,10 @@ fn group_whose_host_was_lost_meets_where_its_first_agent_goes() {
 #[test]
 fn permits_follow_slots_memory_and_standing() {
     let permits = |change: &dyn Fn(&mut HostSighting)| {
-        let mut one = sighting("a", 8, &[]);
-        change(&mut one);
+        let mut changed = sighting("a", 8, &[]);
+        change(&mut changed);
         let mut table = HostTable::new(WIRE).starting_claude(true);
-        let _ = table.observe_all(vec![one]);
+        let _ = table.observe_all(vec![changed]);
         table.permits(&name("a"))
     };
     assert_eq!(permits(&|_| ()), 8);
@@ -160,8 +160,8 @@ impl Cluster {
 
     fn moves(&self, spare: usize) -> Vec<String> {
         let moves = balance(&self.queue, &self.table, &NO_OTHER_HOSTS, spare);
-        let text = |one: &AgentMove| {
-            format!("{} {}>{}", one.agent, one.from, one.to.host.as_ref().expect("a host"))
+        let text = |change: &AgentMove| {
+            format!("{} {}>{}", change.agent, change.from, change.to.host.as_ref().expect("a host"))
         };
         moves.iter().map(text).collect()
     }

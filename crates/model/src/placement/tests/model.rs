@@ -65,7 +65,7 @@ struct ModelAgent {
     host: String,
     epoch: HostEpoch,
     group: Option<u32>,
-    has_begun: bool,
+    has_started: bool,
 }
 
 /// The table, as plain as it can be.
@@ -73,7 +73,7 @@ struct ModelAgent {
 struct TableModel {
     hosts: BTreeMap<String, HostSighting>,
     agents: BTreeMap<u32, ModelAgent>,
-    begun_groups: BTreeSet<u32>,
+    started_groups: BTreeSet<u32>,
 }
 
 impl TableModel {
@@ -129,7 +129,7 @@ impl TableModel {
     }
 
     fn evict(&mut self, host: &str, is_lost: impl Fn(&ModelAgent) -> bool) -> Vec<u32> {
-        let lost = self.agents.iter().filter(|(_, one)| one.host == host && is_lost(one));
+        let lost = self.agents.iter().filter(|(_, placed)| placed.host == host && is_lost(placed));
         let lost: Vec<u32> = lost.map(|(agent, _)| *agent).collect();
         for agent in &lost {
             self.end(*agent);
@@ -140,22 +140,23 @@ impl TableModel {
     fn end(&mut self, agent: u32) {
         let group = self.agents.remove(&agent).and_then(|agent| agent.group);
         if let Some(group) = group.filter(|group| self.members(*group).is_empty()) {
-            self.begun_groups.remove(&group);
+            self.started_groups.remove(&group);
         }
     }
 
     fn begin(&mut self, agent: u32) {
         if let Some(agent) = self.agents.get_mut(&agent) {
-            agent.has_begun = true;
-            self.begun_groups.extend(agent.group);
+            agent.has_started = true;
+            self.started_groups.extend(agent.group);
         }
     }
 
     fn may_move(&self, agent: u32) -> bool {
         self.agents.get(&agent).is_some_and(|agent| {
-            let is_free =
-                |group: u32| self.members(group).len() == 1 && !self.begun_groups.contains(&group);
-            !agent.has_begun && agent.group.is_none_or(is_free)
+            let is_free = |group: u32| {
+                self.members(group).len() == 1 && !self.started_groups.contains(&group)
+            };
+            !agent.has_started && agent.group.is_none_or(is_free)
         })
     }
 }
@@ -207,7 +208,7 @@ fn take(
                 let placed = PlacedAgent { agent: agent_id, host: host.clone(), epoch };
                 prop_assert!(table.assign(placed, group.map(group_of)));
                 let host = host.to_string();
-                model.agents.insert(agent, ModelAgent { host, epoch, group, has_begun: false });
+                model.agents.insert(agent, ModelAgent { host, epoch, group, has_started: false });
             }
         }
         TableStep::Begin(agent) => {

@@ -49,10 +49,10 @@ fn values_are_taken_in_their_order() {
 #[test]
 fn replaced_or_retracted_fact_loses_values_behind_it() {
     let place = place();
-    let said = place.assert("a", "k", "1", None);
-    assert_eq!((said.is_new, said.dropped), (false, 0));
-    let said = place.assert("a", "k", "new", None);
-    assert_eq!((said.replaced.map(|fact| fact.value), said.dropped), (Some("1".into()), 2));
+    let asserted = place.assert("a", "k", "1", None);
+    assert_eq!((asserted.is_new, asserted.dropped), (false, 0));
+    let asserted = place.assert("a", "k", "new", None);
+    assert_eq!((asserted.replaced.map(|fact| fact.value), asserted.dropped), (Some("1".into()), 2));
     assert_eq!(take_all(&place), ["new"]);
     let place = self::place();
     assert!(place.retract("a", "k", None));

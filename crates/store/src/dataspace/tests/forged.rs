@@ -93,7 +93,7 @@ fn unsound_change_with_a_proof_is_not_believed() {
 #[test]
 fn facts_of_another_user_are_kept_in_a_new_journal() {
     let mut place = place();
-    let own = place.space.clone();
+    let trusted = place.space.clone();
     place.space = at(place.dir.path()).with_key(&ProofKey::new("other"));
     place.space.room = 0;
     let listing = place.space.facts().expect("listed");
@@ -101,7 +101,7 @@ fn facts_of_another_user_are_kept_in_a_new_journal() {
     assert!(listing.warnings[1].contains("it has no proof that you or your runs wrote it"));
     assert!(place.assert("a", "l", "theirs", None).is_new);
     assert!(place.assert("a", "m", "theirs", None).is_new);
-    place.space = own;
+    place.space = trusted;
     let place = place.reopened();
     let values = place.space.facts().expect("listed").facts;
     assert_eq!(values.iter().map(|fact| &*fact.label).collect::<Vec<_>>(), ["a", "b"]);

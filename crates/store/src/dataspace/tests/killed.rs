@@ -2,7 +2,7 @@
 
 use super::super::{Dataspace, DataspaceStep, DataspaceWatcher, FactStatement};
 use super::old::killed_store;
-use super::together::{child, tell, told};
+use super::together::{child, given, tell};
 use super::{Place, step};
 use crate::fault::POINTS;
 use raymond_model::fact::{FactSelection, KnownFacts};
@@ -13,7 +13,7 @@ const DEEDS: [&str; 6] = ["assert", "replace", "retract", "claim", "signal", "un
 /// The facts that are left when a step has run.
 const LEFT: [&[&str]; 6] = [&["a k=1", "b k=1"], &["a k=2"], &[], &[], &["a k=1", "c k=1"], &[]];
 
-fn own() -> DataspaceStep {
+fn own_step() -> DataspaceStep {
     step("r", 7)
 }
 
@@ -31,17 +31,17 @@ pub(super) fn carry_out(space: &Dataspace, deed: &str) -> String {
         assertion.fact.map(|fact| fact.value).unwrap_or_default()
     };
     match deed {
-        "assert" => asserted(statement("b", "1"), Some(&own())),
-        "replace" => asserted(statement("a", "2"), Some(&own())),
+        "assert" => asserted(statement("b", "1"), Some(&own_step())),
+        "replace" => asserted(statement("a", "2"), Some(&own_step())),
         "signal" => asserted(statement("c", "1"), None),
-        "retract" => space.retract("a", "k", Some(&own())).expect("retracted").to_string(),
+        "retract" => space.retract("a", "k", Some(&own_step())).expect("retracted").to_string(),
         "append" => {
             let appended = space.append(statement("a", "4")).expect("appended");
             appended.fact.value
         }
         "unsignal" => space.retract("a", "k", None).map(|_| String::new()).expect("retracted"),
         _ => {
-            let fact = space.claim("a", "k", 1, &own()).expect("tried");
+            let fact = space.claim("a", "k", 1, &own_step()).expect("tried");
             fact.map(|fact| fact.value).unwrap_or_default()
         }
     }
@@ -49,7 +49,7 @@ pub(super) fn carry_out(space: &Dataspace, deed: &str) -> String {
 
 #[test]
 fn helper_process_performs_given_operation() {
-    if let Some((space, deed)) = told() {
+    if let Some((space, deed)) = given() {
         carry_out(&space, &deed);
     }
 }
@@ -67,13 +67,14 @@ pub(super) fn dies_at(place: &Place, deed: &str, point: &str, time: u32) -> bool
 /// Returns the points that a step reaches in places like this, each with a count from 1.
 pub(super) fn points_in(place: fn() -> Place, deed: &str) -> Vec<(&'static str, u32)> {
     let deadly = |&(point, time): &(&str, u32)| dies_at(&place(), deed, point, time);
-    let own = POINTS.into_iter().filter(|point| {
-        ["dataspace.", "replace.", "migrate."].iter().any(|own| point.starts_with(own))
+    let points = POINTS.into_iter().filter(|point| {
+        ["dataspace.", "replace.", "migrate."].iter().any(|points| point.starts_with(points))
     });
-    own.flat_map(|point| {
-        (1..=6).map(move |time| (point, time)).take_while(deadly).collect::<Vec<_>>()
-    })
-    .collect()
+    points
+        .flat_map(|point| {
+            (1..=6).map(move |time| (point, time)).take_while(deadly).collect::<Vec<_>>()
+        })
+        .collect()
 }
 
 fn points(deed: &str) -> Vec<(&'static str, u32)> {

@@ -47,14 +47,14 @@ fn names((label, key): (usize, usize)) -> (String, String) {
 
 /// Runs an operation on both, twice if asked for.
 fn carry_out(place: &Place, model: &mut Model, deed: &Deed, number: u64) {
-    let own = step("r", number);
+    let asking = step("r", number);
     match deed {
         Deed::Assert { name, value, is_step, again } => {
             let (label, key) = names(*name);
-            let own = is_step.then_some(&own);
+            let asking = is_step.then_some(&asking);
             let value = value.to_string();
             let before = model.get(&(label.clone(), key.clone())).cloned();
-            let outcome = place.assert(&label, &key, &value, own);
+            let outcome = place.assert(&label, &key, &value, asking);
             let fact = outcome.fact.expect("it holds");
             assert_eq!(outcome.is_new, before.as_ref().is_none_or(|fact| fact.value != value));
             if !outcome.is_new {
@@ -63,17 +63,17 @@ fn carry_out(place: &Place, model: &mut Model, deed: &Deed, number: u64) {
             let last = model.values().map(|fact| fact.seq).max().unwrap_or(0);
             assert!(!outcome.is_new || fact.seq > last, "numbers rise");
             if *again {
-                assert!(!place.assert(&label, &key, &value, own).is_new);
+                assert!(!place.assert(&label, &key, &value, asking).is_new);
             }
             model.insert((label, key), fact);
         }
         Deed::Retract { name, is_step, again } => {
             let (label, key) = names(*name);
-            let own = is_step.then_some(&own);
+            let asking = is_step.then_some(&asking);
             let had = model.remove(&(label.clone(), key.clone())).is_some();
-            assert_eq!(place.retract(&label, &key, own), had);
+            assert_eq!(place.retract(&label, &key, asking), had);
             if *again {
-                assert_eq!(place.retract(&label, &key, own), had && own.is_some());
+                assert_eq!(place.retract(&label, &key, asking), had && asking.is_some());
             }
         }
         Deed::Claim { name, stale } => {
@@ -81,10 +81,10 @@ fn carry_out(place: &Place, model: &mut Model, deed: &Deed, number: u64) {
             let Some(mut fact) = model.get(&name).cloned() else { return };
             if *stale {
                 fact.seq += 1000;
-                assert_eq!(place.claim(&fact, &own), None);
+                assert_eq!(place.claim(&fact, &asking), None);
             } else {
-                assert_eq!(place.claim(&fact, &own), model.remove(&name));
-                assert_eq!(place.claim(&fact, &own), Some(fact.clone()), "the same step again");
+                assert_eq!(place.claim(&fact, &asking), model.remove(&name));
+                assert_eq!(place.claim(&fact, &asking), Some(fact.clone()), "the same step again");
                 assert_eq!(place.claim(&fact, &step("other", number)), None);
             }
         }

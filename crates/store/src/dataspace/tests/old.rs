@@ -225,12 +225,12 @@ fn forged() -> Vec<String> {
         )
     };
     let long = "k".repeat(300);
-    let own = "{\"run\":\"r\",\"agent\":\"main\",\"step\":7}";
+    let claimer = "{\"run\":\"r\",\"agent\":\"main\",\"step\":7}";
     vec![
         format!("[3,\"a\",\"k\",{{\"asserted\":{{\"fact\":{}}}}}]", fact("a", "k", 3)),
         format!("[3,\"c\",\"k\",{{\"asserted\":{{\"fact\":{}}}}}]", fact("c", "k", 3)),
         format!("[3,\"c\",\"k\",{{\"asserted\":{{\"fact\":{}}}}}]", fact("a", "k", 1)),
-        format!("[3,\"c\",\"k\",{{\"claimed\":{{\"fact\":{},\"step\":{own}}}}}]", fact("c", "k", 1)),
+        format!("[3,\"c\",\"k\",{{\"claimed\":{{\"fact\":{},\"step\":{claimer}}}}}]", fact("c", "k", 1)),
         format!("[3,\"../../x\",\"{long}\",{{\"retracted\":{{\"seq\":1}}}}]"),
         "[3,\"\",\"k\",{\"retracted\":{\"seq\":1}}]".to_owned(),
         "[3,\"x\",\"k\",{\"retracted\":{\"seq\":1,\"step\":{\"run\":\"../r\",\"agent\":\"main\",\"step\":1}}}]"

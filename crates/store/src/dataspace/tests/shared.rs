@@ -116,9 +116,9 @@ fn one_machine_takes_a_fact() {
     let (_log, a, b) = two();
     let fact = a.place.assert("job", "1", "x", None).fact.expect("a fact");
     assert_eq!(b.holds(), ["job 1=x"]);
-    let (one, other) = (step("r", 1), step("s", 1));
+    let (asking, other) = (step("r", 1), step("s", 1));
     assert_eq!(b.place.claim(&fact, &other), Some(fact.clone()));
-    assert_eq!(a.place.claim(&fact, &one), None);
+    assert_eq!(a.place.claim(&fact, &asking), None);
     assert_eq!(a.holds(), Vec::<String>::new());
 }
 
@@ -246,11 +246,11 @@ fn copy_is_not_changed_alone() {
     let error = alone.retract("job", "1", None).expect_err("it is a copy");
     assert!(matches!(error, Error::SharedFacts { .. }), "{error}");
     alone.ended(&step("r", 1).run).expect("nothing to do");
-    let own = Place::with(&[("own", "1", "x")]);
-    let shared = own.space.clone().shared_by(Arc::new(MemoryLog::default()));
+    let copy = Place::with(&[("own", "1", "x")]);
+    let shared = copy.space.clone().shared_by(Arc::new(MemoryLog::default()));
     let error = shared.retract("own", "1", None).expect_err("it is no copy");
-    assert!(matches!(error, Error::OwnFacts { .. }), "{error}");
-    assert_eq!(own.holds(), ["own 1=x"]);
+    assert!(matches!(error, Error::ForeignFacts { .. }), "{error}");
+    assert_eq!(copy.holds(), ["own 1=x"]);
 }
 
 #[test]

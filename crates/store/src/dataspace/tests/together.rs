@@ -20,7 +20,7 @@ pub(super) fn child(test: &str) -> Command {
 }
 
 /// Returns the dataspace and the word that a parent has given to its child.
-pub(super) fn told() -> Option<(Dataspace, String)> {
+pub(super) fn given() -> Option<(Dataspace, String)> {
     let dir = std::env::var_os(DIR)?;
     Some((at(dir.as_ref()), std::env::var(RUN).ok()?))
 }
@@ -35,7 +35,7 @@ pub(super) fn tell<'command>(
 
 #[test]
 fn helper_process_claims_all_facts_it_can() {
-    let Some((space, run)) = told() else { return };
+    let Some((space, run)) = given() else { return };
     let facts = space.facts().expect("listed").facts;
     let half = facts.len() / 2;
     let from = if run == "r0" { 0 } else { half };

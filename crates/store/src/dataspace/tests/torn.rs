@@ -45,19 +45,19 @@ fn power_cut_loses_no_acknowledged_change() {
 fn claim_and_marks_are_kept_until_their_run_has_ended() {
     let mut place = Place::with(&[("a", "k", "1"), ("b", "k", "1")]);
     let a = place.fact("a", "k").expect("it holds");
-    let own = step("r", 7);
-    place.claim(&a, &own).expect("taken");
+    let asking = step("r", 7);
+    place.claim(&a, &asking).expect("taken");
     place.assert("c", "k", "1", Some(&step("r.1", 3)));
     cut_power(&place);
     place = place.reopened();
-    assert_eq!(place.claim(&a, &own), Some(a.clone()), "the same step again");
+    assert_eq!(place.claim(&a, &asking), Some(a.clone()), "the same step again");
     place.retract("b", "k", Some(&step("r", 8)));
-    place.space.ended(&own.run).expect("ended");
+    place.space.ended(&asking.run).expect("ended");
     assert_eq!(place.kept(), ["r.1~main"]);
     cut_power(&place);
     place = place.reopened();
     assert_eq!(place.kept(), ["r.1~main"], "nothing of the run that has ended");
-    assert!(place.retract("c", "k", Some(&own)), "its id may be used again");
+    assert!(place.retract("c", "k", Some(&asking)), "its id may be used again");
 }
 
 #[test]
@@ -82,13 +82,13 @@ fn newer_line_is_refused_and_kept_torn_or_not() {
 fn journal_that_outgrows_its_limit_begins_again_and_the_limit_grows_with_the_facts() {
     let mut place = Place::with(&[("long", "k", &"x".repeat(5_000))]);
     place.space.room = 200;
-    let mut begun = std::collections::BTreeSet::new();
+    let mut headers = std::collections::BTreeSet::new();
     for number in 0..200 {
         place.assert("a", "k", &number.to_string(), None);
         assert!(place.path("facts").metadata().expect("there").len() < 12_000);
-        begun.insert(place.lines()[0].clone());
+        headers.insert(place.lines()[0].clone());
     }
-    assert!((3..15).contains(&begun.len()), "{begun:?}");
+    assert!((3..15).contains(&headers.len()), "{headers:?}");
     assert_eq!(place.holds().len(), 2);
 }
 

@@ -377,8 +377,8 @@ mod yaml_mistake_tests {
         ] {
             let options = serde_yaml::options! { with_snippet: false };
             let read: Result<Value, Error> = serde_yaml::from_str_with_options(text, options);
-            let told = placed_mistake(&read.expect_err(text));
-            assert!(told.contains(expected), "{text}: {told}");
+            let message = placed_mistake(&read.expect_err(text));
+            assert!(message.contains(expected), "{text}: {message}");
         }
     }
 }

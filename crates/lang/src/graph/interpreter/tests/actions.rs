@@ -73,7 +73,7 @@ fn each_state_action_writes_expected_value() {
     ];
     for (action, path, value) in table {
         let played = Stage::doing(json!([action])).beginning(fields()).play();
-        assert_eq!(played.way(), ["start success"], "{action}: {:?}", played.errors);
+        assert_eq!(played.route(), ["start success"], "{action}: {:?}", played.errors);
         assert_eq!(played.at(path), value, "{action}");
     }
 }
@@ -115,7 +115,7 @@ fn rollback_restores_fields_but_not_position() {
         {"type": "rollback_checkpoint", "name": "react-1"},
     ]));
     let played = stage.beginning(fields()).play();
-    assert_eq!(played.way(), ["start success"]);
+    assert_eq!(played.route(), ["start success"]);
     assert_eq!(
         (played.at("a"), played.at("b"), played.at("flags.found")),
         (json!(1), json!(null), json!(false))
@@ -224,7 +224,7 @@ fn every_operation_gets_its_filled_parameters() {
         let stage = stage.world(|_| Ok("came".into()));
         assert_eq!(stage.log().operations, [operation], "{action}");
         let played = stage.play();
-        assert_eq!(played.way(), ["start success"], "{action}");
+        assert_eq!(played.route(), ["start success"], "{action}");
         let stored = if action.get("store_as").is_some() { json!("came") } else { json!(null) };
         assert_eq!(played.at("computed.x"), stored, "{action}");
     }

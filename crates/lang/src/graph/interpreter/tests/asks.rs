@@ -38,7 +38,7 @@ fn reference_prompts_with_its_section_and_context() {
     }
     assert!(!task.prompt.contains("Intro") && !task.prompt.contains("No."), "{}", task.prompt);
     let played = stage.play();
-    assert_eq!(played.way(), ["start success"]);
+    assert_eq!(played.route(), ["start success"]);
     assert_eq!((played.at("computed.path"), played.at("computed.n")), (json!("p"), json!([1])));
 }
 
@@ -63,7 +63,10 @@ fn reference_section_is_resolved_at_run_time() {
 fn failed_reference_takes_on_failure_edge_or_fails_agent() {
     let stage = reference(&json!({"on_failure": "failed"})).hearing([failed("no network")]);
     let played = stage.play();
-    assert_eq!((played.way(), played.failure()), (vec!["start failure".to_owned()], "no network"));
+    assert_eq!(
+        (played.route(), played.failure()),
+        (vec!["start failure".to_owned()], "no network")
+    );
     assert_eq!(played.error(), "in flow.yaml: failed: no network");
     let played = reference(&json!({})).hearing([failed("no network")]).play();
     assert_eq!(played.error(), "in flow.yaml: node start: no network");
@@ -147,10 +150,10 @@ fn agent(more: &Value) -> Value {
 
 #[test]
 fn spawned_agent_is_awaited_and_its_result_stored() {
-    for (said, got) in
+    for (result, got) in
         [("text", json!("text")), ("{\"a\":[1]}", json!({"a": [1]})), ("12", json!("12"))]
     {
-        let stage = spawning(&agent(&json!({}))).hearing([done(json!(said))]);
+        let stage = spawning(&agent(&json!({}))).hearing([done(json!(result))]);
         assert_eq!(stage.play().at("seen"), got);
         let log = stage.log();
         let AdvanceNext::Action(NextAction::Agent { spec, background: false, joined: false }) =
@@ -226,17 +229,17 @@ fn each_turn_gets_its_own_record() {
 #[test]
 fn node_options_apply_to_each_of_its_turns() {
     let needs = json!({"model": "opus", "effort": "low", "on_denied": "fail"});
-    let told = |task: &PromptTask| {
+    let options_of = |task: &PromptTask| {
         let TurnOptions { effort, on_denied, .. } = task.options;
         (task.model.as_ref().map(ToString::to_string), effort, on_denied)
     };
     let expected = (Some("opus".to_owned()), Some(EffortLevel::Low), Some(OnDenied::Fail));
     let log = reference(&needs).with("model", json!("haiku")).hearing([done(json!({}))]).log();
-    assert_eq!(told(task(&log.wanted[0])), expected);
+    assert_eq!(options_of(task(&log.wanted[0])), expected);
     let mut skill = node(json!([{"type": "invoke_skill", "skill": "tidy"}]), "done");
     skill.as_object_mut().expect("a map").extend(needs.as_object().cloned().unwrap_or_default());
     let log = Stage::new(json!({"start": skill})).hearing([done(json!({}))]).log();
-    assert_eq!(told(task(&log.wanted[0])), expected);
+    assert_eq!(options_of(task(&log.wanted[0])), expected);
     let spawn =
         json!({"type": "spawn_agent", "subagent_type": "x", "prompt": "look", "store_as": "a"});
     let mut spawn = node(json!([spawn]), "done");
@@ -245,7 +248,7 @@ fn node_options_apply_to_each_of_its_turns() {
     let AdvanceNext::Action(NextAction::Agent { spec, .. }) = &log.wanted[0] else {
         panic!("{:?}", log.wanted)
     };
-    assert_eq!(told(spec.task.as_deref().expect("a task")), expected);
+    assert_eq!(options_of(spec.task.as_deref().expect("a task")), expected);
 }
 
 #[test]
@@ -312,9 +315,10 @@ fn described_value_is_asked_for_and_stored_as_data() {
     let log = asked.log();
     let task = task(&log.wanted[0]);
     assert_eq!(task.contract, OutputFormat::Text);
-    let said = "<description>\nScan for files with you.\n\n - Return: [{ name }]\n</description>";
+    let described =
+        "<description>\nScan for files with you.\n\n - Return: [{ name }]\n</description>";
     assert!(
-        task.prompt.contains(said) && task.prompt.contains("\"who\": \"you\""),
+        task.prompt.contains(described) && task.prompt.contains("\"who\": \"you\""),
         "{}",
         task.prompt
     );

@@ -60,7 +60,7 @@ fn expensive_execution_is_split_before_node_limit() {
     let nodes = json!({"start": node(slow.clone(), "b"), "b": node(slow.clone(), "c"), "c": node(slow.clone(), "d"), "d": node(slow, "done")});
     let (played, log) =
         Stage::new(nodes).beginning(json!({"n": 0, "list": list})).play_and_die(usize::MAX);
-    assert_eq!(played.way().len(), 4);
+    assert_eq!(played.route().len(), 4);
     assert!((2..=4).contains(&log.records.len()), "{}", log.records.len());
 }
 
@@ -73,7 +73,10 @@ fn long_foreach_is_split_within_its_node() {
     let list: Vec<u32> = (0..400).collect();
     let stage = Stage::doing(outer).beginning(json!({"n": 0, "list": list}));
     let (played, log) = stage.play_and_die(usize::MAX);
-    assert_eq!((played.at("n"), played.way()), (json!(160_000), vec!["start success".to_owned()]));
+    assert_eq!(
+        (played.at("n"), played.route()),
+        (json!(160_000), vec!["start success".to_owned()])
+    );
     assert!(log.records.len() > 1, "it is cut within the node");
     assert!(log.records[0].cursor.levels.len() > 1 && log.records[0].visits.is_empty());
 }
@@ -90,7 +93,7 @@ fn value_over_nesting_limit_fails_action() {
         "{}",
         played.failure()
     );
-    assert_eq!(&played.way()[played.way().len() - 1], "start failure");
+    assert_eq!(&played.route()[played.route().len() - 1], "start failure");
     let path = vec!["a"; 200].join(".");
     for kind in ["set_state", "append_state"] {
         let action = json!([{"type": kind, "field": format!("computed.{path}"), "value": 1}]);

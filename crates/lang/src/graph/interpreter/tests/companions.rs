@@ -98,7 +98,7 @@ fn log_is_kept_in_state_and_written_in_its_format() {
         .world(|_| Ok(Value::Null))
     };
     let played = stage("yaml").play();
-    assert_eq!(played.way(), ["start success"], "{:?}", played.errors);
+    assert_eq!(played.route(), ["start success"], "{:?}", played.errors);
     let log = played.at("computed.log");
     assert_eq!(
         log["metadata"],

@@ -28,14 +28,14 @@ fn fields() -> Value {
 }
 
 fn all(kind: &str, holds: &[bool]) -> Value {
-    let one = |&holds: &bool| json!({"type": "state_equals", "field": "n", "value": if holds { 3 } else { 4 }});
-    json!({"type": kind, "conditions": holds.iter().map(one).collect::<Vec<_>>()})
+    let condition = |&holds: &bool| json!({"type": "state_equals", "field": "n", "value": if holds { 3 } else { 4 }});
+    json!({"type": kind, "conditions": holds.iter().map(condition).collect::<Vec<_>>()})
 }
 
 /// Returns whether the condition holds.
 fn holds(condition: &Value) -> bool {
     let played = branching(condition.clone()).play();
-    match played.way()[0].as_str() {
+    match played.route()[0].as_str() {
         "start true" => true,
         "start false" => false,
         other => panic!("{condition}: {other}"),
@@ -148,10 +148,10 @@ fn newer_check_types_evaluate_like_seed_preconditions() {
         assert_eq!(operation.name(), "directory_exists");
         Ok(true.into())
     });
-    assert_eq!(stage.play().way(), ["start true"]);
+    assert_eq!(stage.play().route(), ["start true"]);
     let stage = branching(json!({"type": "tool_check", "tool": "git"}));
     let stage = stage.world(|operation| Ok((operation.name() == "tool_available").into()));
-    assert_eq!(stage.play().way(), ["start true"]);
+    assert_eq!(stage.play().route(), ["start true"]);
 }
 
 #[test]
@@ -190,9 +190,9 @@ fn external_condition_runs_operation_with_filled_parameters() {
         ),
     ];
     for (condition, operation) in table {
-        for (answer, way) in [(true, "start true"), (false, "start false")] {
+        for (answer, route) in [(true, "start true"), (false, "start false")] {
             let stage = branching(condition.clone()).world(move |_| Ok(answer.into()));
-            assert_eq!(stage.play().way(), [way], "{condition}");
+            assert_eq!(stage.play().route(), [route], "{condition}");
             assert_eq!(stage.log().operations, std::slice::from_ref(&operation));
         }
     }
@@ -205,11 +205,11 @@ fn combined_condition_short_circuits() {
     let only_b = |operation: &Operation| {
         Ok((*operation == Operation::FileExists { path: "b".into() }).into())
     };
-    for (kind, way, asked) in
+    for (kind, route, asked) in
         [("all_of", "start false", 1), ("any_of", "start true", 2), ("none_of", "start false", 2)]
     {
         let stage = branching(of(kind)).world(only_b);
-        assert_eq!(stage.play().way(), [way], "{kind}");
+        assert_eq!(stage.play().route(), [route], "{kind}");
         assert_eq!(stage.log().operations.len(), asked, "{kind}");
     }
 }

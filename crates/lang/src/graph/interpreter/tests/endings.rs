@@ -94,7 +94,7 @@ fn entry_gate_fails_at_first_false_precondition() {
 fn entry_gate_passes_when_all_preconditions_hold() {
     let entry = json!([{"type": "config_exists"}, {"type": "flag_not_set", "flag": "x"}]);
     let stage = Stage::doing(json!([])).with("entry_preconditions", entry);
-    assert_eq!(stage.world(|_| Ok(true.into())).play().way(), ["start success"]);
+    assert_eq!(stage.world(|_| Ok(true.into())).play().route(), ["start success"]);
 }
 
 #[test]

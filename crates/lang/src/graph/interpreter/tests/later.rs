@@ -19,7 +19,7 @@ fn check_stores_its_answer_in_a_flag_or_at_a_path() {
     .beginning(json!({"b": "c"}))
     .world(|operation| Ok(json!(!matches!(operation, Operation::GlobExists { .. }))));
     let played = stage.play();
-    assert_eq!(played.way(), ["start success"], "{:?}", played.errors);
+    assert_eq!(played.route(), ["start success"], "{:?}", played.errors);
     assert_eq!(
         (played.at("flags.is_there"), played.at("flags.has_x")),
         (json!(true), json!(false))
@@ -52,7 +52,7 @@ fn intent_of_a_text_routes_to_the_node_that_its_rule_names() {
             .with("imports", json!({"intents": "intents.yaml"}))
     };
     let played = stage("help").play();
-    assert_eq!(played.way(), ["start success", "helped success"], "{:?}", played.errors);
+    assert_eq!(played.route(), ["start success", "helped success"], "{:?}", played.errors);
     assert_eq!(played.at("computed.found"), json!({"help": "T", "go": "U"}));
     let why = "in flow.yaml: WF202 node start: no node or ending is called `gone`, to which `${computed.dynamic_target}` leads; correct the value";
     assert_eq!(stage("go").play().error(), why);
@@ -81,8 +81,8 @@ fn option_from_state_is_asked_and_its_element_is_stored() {
     };
     let options = |stage: &Stage| match stage.log().wanted.first() {
         Some(AdvanceNext::Action(NextAction::Question(question))) => {
-            let option = |one: &raymond_model::question::QuestionOption| {
-                format!("{}|{}|{}", one.id, one.label, one.description)
+            let option = |choice: &raymond_model::question::QuestionOption| {
+                format!("{}|{}|{}", choice.id, choice.label, choice.description)
             };
             question.options.iter().map(option).collect::<Vec<_>>()
         }
@@ -92,13 +92,13 @@ fn option_from_state_is_asked_and_its_element_is_stored() {
     let asked = stage(template).hearing([answered("2")]);
     assert_eq!(options(&asked), ["polars|polars [built]|", "react|react [stale]|"]);
     let played = asked.play();
-    assert_eq!(played.way(), ["start selected"], "{:?}", played.errors);
+    assert_eq!(played.route(), ["start selected"], "{:?}", played.errors);
     assert_eq!(played.at("computed.chosen"), json!({"name": "react", "status": "stale"}));
     assert_eq!(played.at("user_responses.start.id"), json!("react"));
     let mapping = json!({"option_mapping": {"id": "name", "label": "name.toUpperCase()", "description": "item.status"}});
     let asked = stage(mapping).hearing([answered("something else")]);
     assert_eq!(options(&asked), ["polars|POLARS|built", "react|REACT|stale"]);
-    assert_eq!(asked.play().way(), ["start other"]);
+    assert_eq!(asked.play().route(), ["start other"]);
     let plain = stage(json!({})).beginning(json!({"computed": {"all": ["a", "a", "other"]}}));
     let plain = plain.hearing([answered("1")]);
     assert_eq!(options(&plain), ["a|a|", "a_2|a|", "other_2|other|"]);
@@ -132,7 +132,7 @@ fn log_of_sources_is_summarized_and_old_files_are_removed() {
     };
     let all = keep(json!({"strategy": "none"}));
     let played = stage(all.clone(), "plain").play();
-    assert_eq!(played.way(), ["start success"], "{:?}", played.errors);
+    assert_eq!(played.route(), ["start success"], "{:?}", played.errors);
     let log = played.at("computed.log");
     assert_eq!((&log["sources"]["checked"], &log["sources"]["updated"]), (&json!(1), &json!(1)));
     assert_eq!(log["sources"]["details"][0]["action"], "pending");
@@ -193,7 +193,7 @@ fn display_and_hash_take_values() {
         {"type": "compute_hash", "content": "text", "store_as": "hash"},
     ]))
     .play();
-    assert_eq!(played.way(), ["start success"], "{:?}", played.errors);
+    assert_eq!(played.route(), ["start success"], "{:?}", played.errors);
     assert_eq!(played.shown[..2], ["T\n\nplain".to_owned(), "{\n  \"a\": 1\n}".to_owned()]);
     assert!(played.shown[2].contains('c'));
     assert!(

@@ -22,7 +22,7 @@ fn action_node_takes_success_edge_when_all_actions_succeed() {
         "then": node(json!([]), "done"),
     }));
     let played = stage.play();
-    assert_eq!(played.way(), ["start success", "then success"]);
+    assert_eq!(played.route(), ["start success", "then success"]);
     assert_eq!(played.at("flags.one"), json!(true));
     assert_eq!(played.at("computed.last_error"), json!(null));
     assert_eq!(played.state.previous_node.as_deref(), Some("then"));
@@ -37,7 +37,7 @@ fn first_failed_action_skips_rest_and_stores_error() {
         {"type": "set_state", "field": "a", "value": 3},
     ]));
     let played = stage.play();
-    assert_eq!(played.way(), ["start failure"]);
+    assert_eq!(played.route(), ["start failure"]);
     assert_eq!(played.failure(), "append_state: a is not a list");
     assert_eq!(
         (played.at("a"), played.at("computed.last_error")),
@@ -63,7 +63,7 @@ fn failed_gate_stores_all_validation_errors() {
         _ => Ok(format!("{operation:?}").contains("\"b\"").into()),
     });
     let played = stage.play();
-    assert_eq!(played.way(), ["start invalid"]);
+    assert_eq!(played.route(), ["start invalid"]);
     let found = played.at("computed.validation_errors");
     let found: Vec<&str> =
         found.as_array().expect("a list").iter().filter_map(Value::as_str).collect();
@@ -79,7 +79,7 @@ fn failed_gate_stores_all_validation_errors() {
 #[test]
 fn passed_gate_stores_no_validation_errors() {
     let played = gate(json!([{"type": "flag_not_set", "flag": "on"}])).play();
-    assert_eq!(played.way(), ["start valid"]);
+    assert_eq!(played.route(), ["start valid"]);
     assert_eq!(played.at("computed.validation_errors"), json!([]));
 }
 
@@ -114,7 +114,7 @@ fn asking() -> Stage {
 fn question_is_filled_and_its_answer_stored() {
     let stage = asking().hearing([answered("svn, please"), answered("git")]);
     let played = stage.play();
-    assert_eq!(played.way(), ["start other", "start git"]);
+    assert_eq!(played.route(), ["start other", "start git"]);
     assert_eq!(played.at("user_responses.start"), json!({"id": "git", "raw": "git"}));
     assert_eq!(played.at("kind"), json!("git"));
     let log = stage.log();
@@ -137,7 +137,7 @@ fn question_is_filled_and_its_answer_stored() {
 #[test]
 fn failed_consequence_of_answer_fails_node() {
     let played = asking().hearing([answered("2")]).play();
-    assert_eq!(played.way(), ["start failure"]);
+    assert_eq!(played.route(), ["start failure"]);
     assert_eq!(played.at("user_responses.start.id"), json!("web"));
     assert_eq!(played.failure(), "append_state: kind is not a list");
 }

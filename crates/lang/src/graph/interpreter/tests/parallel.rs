@@ -40,7 +40,7 @@ fn started(log: &Log) -> usize {
 fn branches_are_started_one_by_one_and_their_results_have_their_names() {
     let stage = all(json!({"rest": "stop"}));
     let (played, log) = (stage.play(), stage.log());
-    assert_eq!(played.way(), ["start success"], "{:?}", played.errors);
+    assert_eq!(played.route(), ["start success"], "{:?}", played.errors);
     assert_eq!(played.at("computed.one"), json!("first"));
     assert_eq!(played.at("computed.two"), json!({"a": 1, "b": ["x"]}), "YAML is data");
     assert_eq!(played.at("computed.three"), json!({"n": 3}));
@@ -77,7 +77,7 @@ fn crash_at_any_point_neither_loses_nor_repeats_a_branch() {
     let calls = all(json!({})).log().calls;
     for at in 1..=calls {
         let (played, log) = all(json!({})).play_and_die(at);
-        assert_eq!((played.way(), started(&log)), (whole.way(), 3), "died at call {at}");
+        assert_eq!((played.route(), started(&log)), (whole.route(), 3), "died at call {at}");
         assert_eq!(played.state.fields, whole.state.fields, "died at call {at}");
     }
 }
@@ -89,7 +89,7 @@ fn join_decides_how_many_branches_have_to_succeed() {
         branches(join).hearing(results).play()
     };
     let missed = play(json!({}));
-    assert_eq!(missed.way(), ["start failure"]);
+    assert_eq!(missed.route(), ["start failure"]);
     assert!(
         missed.failure().starts_with("2 of 3 agents have a result (join: all): one: "),
         "{}",
@@ -101,11 +101,11 @@ fn join_decides_how_many_branches_have_to_succeed() {
     );
     let two = play(json!({"join": {"count": 2}}));
     assert_eq!(
-        (two.way(), two.at("computed.three")),
+        (two.route(), two.at("computed.three")),
         (vec!["start success".to_owned()], json!("third"))
     );
     let any = play(json!({"join": "any"}));
-    assert_eq!(any.way(), ["start success"]);
+    assert_eq!(any.route(), ["start success"]);
     assert_eq!((any.at("computed.two"), any.at("computed.three")), (json!("second"), json!(null)));
 }
 
@@ -131,7 +131,7 @@ fn agents_for_a_list_get_its_items_and_give_a_list() {
         "{task:?}"
     );
     let played = played.play();
-    assert_eq!(played.way(), ["start success"], "{:?}", played.errors);
+    assert_eq!(played.route(), ["start success"], "{:?}", played.errors);
     assert_eq!(played.at("computed.results"), json!([{"status": "stale"}, "plain: [ text"]));
     let missed = stage(two).hearing([done(json!("x")), failed("no")]).play();
     assert!(
@@ -143,7 +143,7 @@ fn agents_for_a_list_get_its_items_and_give_a_list() {
     );
     let none = stage(json!([])).play();
     assert_eq!(
-        (none.way(), none.at("computed.results")),
+        (none.route(), none.at("computed.results")),
         (vec!["start success".to_owned()], json!([]))
     );
 }

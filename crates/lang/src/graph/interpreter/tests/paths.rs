@@ -31,7 +31,7 @@ fn written_path_has_brackets_negative_indices_and_leading_dot() {
     ];
     for (action, path) in table {
         let played = doing(&action);
-        assert_eq!(played.way(), ["start success"], "{action}: {:?}", played.errors);
+        assert_eq!(played.route(), ["start success"], "{action}: {:?}", played.errors);
         assert_ne!(played.at(path), Value::Null, "{action}");
         let keys = played.state.fields.keys().map(String::as_str).collect::<Vec<_>>();
         assert_eq!(keys, ["list", "computed", "flags", "user_responses"], "{action}");
@@ -78,7 +78,7 @@ fn from_has_brackets_and_negative_indices() {
     let fetched = |from: &str| {
         let condition = json!({"type": "fetch_succeeded", "from": from});
         let ask = json!({"type": "conditional", "condition": condition, "branches": {"true": "done", "false": "failed"}});
-        Stage::new(json!({ "start": ask })).beginning(pages.clone()).play().way()
+        Stage::new(json!({ "start": ask })).beginning(pages.clone()).play().route()
     };
     assert_eq!(
         (fetched("pages[0]"), fetched("pages[-1]")),
@@ -97,7 +97,7 @@ fn read_path_has_the_same_grammar_in_conditions_and_texts() {
     let holds = |field: &str, value: &str| {
         let condition = json!({"type": "state_equals", "field": field, "value": value});
         let ask = json!({"type": "conditional", "condition": condition, "branches": {"true": "done", "false": "failed"}});
-        Stage::new(json!({ "start": ask })).beginning(fields()).play().way()
+        Stage::new(json!({ "start": ask })).beginning(fields()).play().route()
     };
     assert_eq!(holds("list[-1].id", "b"), ["start true"]);
     assert_eq!(holds(".computed.config.sources[0].id", "react"), ["start true"]);

@@ -94,7 +94,7 @@ impl<'stage> Play<'stage> {
     }
 
     fn walk(&mut self, agent: &Agent) {
-        let mut told = match agent.task() {
+        let mut result = match agent.task() {
             Some(task) => {
                 Some(self.wait_result.front().cloned().unwrap_or_else(|| panic!("{task:?}")))
             }
@@ -114,14 +114,14 @@ impl<'stage> Play<'stage> {
                 self.scene.run = through_the_journal(&self.scene.run);
                 return;
             }
-            let operation = match machine.next(told.take(), NOW) {
+            let operation = match machine.next(result.take(), NOW) {
                 GraphYield::Record(then) => break then,
                 GraphYield::Operation(operation) => operation,
             };
             if operation.class() != RecoveryClass::Read && !machine.is_recorded() {
                 break AdvanceNext::Action(NextAction::Operation(operation.name().to_owned()));
             }
-            told = Some(match (self.stage.world)(&operation) {
+            result = Some(match (self.stage.world)(&operation) {
                 Ok(value) => WaitResult::Done(value),
                 Err(why) => WaitResult::Failed(why),
             });
@@ -148,7 +148,7 @@ impl<'stage> Play<'stage> {
 
     fn over(self) -> (Played, Log) {
         let visits = || self.log.records.iter().flat_map(|record| &record.visits);
-        let ended = self.scene.run.finished.iter().find(|one| one.id == AgentId::main());
+        let ended = self.scene.run.finished.iter().find(|agent| agent.id == AgentId::main());
         let played = Played {
             visits: visits()
                 .map(|visit| (visit.node.to_string(), visit.outcome.to_string()))

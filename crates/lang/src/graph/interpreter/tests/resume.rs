@@ -132,7 +132,7 @@ fn write_operation_is_recorded_before_it_runs() {
     let writes = log
         .operations
         .iter()
-        .filter(|one| one.class() != raymond_model::operation::RecoveryClass::Read);
+        .filter(|operation| operation.class() != raymond_model::operation::RecoveryClass::Read);
     let due: Vec<Value> = log
         .records
         .iter()

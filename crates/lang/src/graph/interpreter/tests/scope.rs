@@ -109,7 +109,7 @@ fn history_checkpoints_state_and_cwd_can_be_read() {
         },
     }));
     let played = stage.beginning(json!({"source": "old", "last": null})).play();
-    assert_eq!(played.way(), ["start success", "second success", "third true"], "{played:?}");
+    assert_eq!(played.route(), ["start success", "second success", "third true"], "{played:?}");
     assert_eq!(played.at("last"), json!("start 1 /work second"));
     assert_eq!(played.at("computed.both"), Value::Null, "it was rolled back");
     let nodes = played.at("history");

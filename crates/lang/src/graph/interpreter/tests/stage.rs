@@ -199,7 +199,7 @@ impl Played {
     }
 
     /// Returns the nodes and their outcomes, as `node outcome`.
-    pub(super) fn way(&self) -> Vec<String> {
+    pub(super) fn route(&self) -> Vec<String> {
         self.visits.iter().map(|(node, outcome)| format!("{node} {outcome}")).collect()
     }
 

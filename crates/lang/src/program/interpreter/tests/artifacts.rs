@@ -9,13 +9,13 @@ fn artifact_is_diff_since_program_start() {
     let text = state(&format!("{SEND} {AWAIT} {LOG}"));
     let mut play = Play::before(&text).repository("");
     play.go().answers("a", "I have done it");
-    assert_eq!(play.said, ["\"\" since c0 of \"\""]);
+    assert_eq!(play.shown, ["\"\" since c0 of \"\""]);
 }
 
 #[test]
 fn artifact_without_repository_is_last_answer() {
     let mut play = Play::of(&state(&format!("{SEND} {AWAIT} {LOG}")));
-    assert_eq!(play.answers("a", "I have done it").said, ["I have done it"]);
+    assert_eq!(play.answers("a", "I have done it").shown, ["I have done it"]);
 }
 
 #[test]
@@ -26,14 +26,14 @@ fn each_working_directory_has_its_own_artifact_base() {
             (action (log \"~a, ~a\" (artifact a) (artifact b)))))";
     let mut play = Play::before(text).repository("two");
     play.go().answers("a", "done").answers("b", "done, too");
-    assert_eq!(play.said, ["done, \"two\" since c0 of \"two\""]);
+    assert_eq!(play.shown, ["done, \"two\" since c0 of \"two\""]);
 }
 
 #[test]
 fn artifact_of_role_never_asked_is_empty_with_warning() {
     let mut play = Play::before(&state(LOG)).repository("");
     assert_eq!(
-        play.go().said,
+        play.go().shown,
         ["warning: (artifact a) is empty: nothing has been asked of a so far", ""]
     );
 }

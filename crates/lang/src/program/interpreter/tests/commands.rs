@@ -22,7 +22,7 @@ fn output_of_command_is_taken_under_its_name() {
         "(action (run :command \"echo \\\"$1\\\"\" :args (@context/k) :as x) (log \"~a|~a|~a\" @x @x/exit-code @x/stderr))",
     );
     let play = played(&text, [Ok(output(3, "out\nput\n"))]);
-    assert_eq!(play.said, ["out\nput|3|oh"]);
+    assert_eq!(play.shown, ["out\nput|3|oh"]);
     assert_eq!(play.done, ["run echo \"$1\" [\"v\"]"]);
     assert_eq!(play.completed_in(), "s");
 }
@@ -49,10 +49,10 @@ fn failed_command_fails_program_or_leads_to_its_state() {
     let text = fails("(run :command a :as x :on-error bad)");
     let play = played(&text, [why()]);
     assert_eq!(play.ended(), "it was not there");
-    assert_eq!(play.said, ["warning: (run :command \"a\") failed: it was not there"]);
+    assert_eq!(play.shown, ["warning: (run :command \"a\") failed: it was not there"]);
     let play = played(&text, [Ok(output(1, ""))]);
     assert_eq!(play.ended(), "oh", "the exit code is not 0");
-    assert_eq!(play.said, ["warning: (run :command \"a\") exited with code 1: oh"]);
+    assert_eq!(play.shown, ["warning: (run :command \"a\") exited with code 1: oh"]);
     assert_eq!(played(&text, [Ok(output(0, ""))]).completed_in(), "t");
 }
 
@@ -72,7 +72,7 @@ fn each_element_has_output_of_its_own() {
     );
     let mut play = played(&text, [Ok(output(0, "1")), Ok(output(0, "2"))]);
     play.fact("go", "", "");
-    assert_eq!(play.said, ["one 1", "two 2"]);
+    assert_eq!(play.shown, ["one 1", "two 2"]);
     assert_eq!(play.ended(), "2");
 }
 

@@ -72,12 +72,12 @@ fn branch_takes_first_true_arm_or_continues() {
         (&[], otherwise, &["none", "after"]),
         (&[], "", &["after"]),
     ];
-    for (facts, last, said) in table {
+    for (facts, last, shown) in table {
         let mut play = Play::before(&arms(last));
         for label in facts {
             play.assert(label, "", "");
         }
-        assert_eq!(play.go().said, said, "{facts:?} {last}");
+        assert_eq!(play.go().shown, shown, "{facts:?} {last}");
         assert_eq!(play.completed_in(), "s");
     }
 }
@@ -90,7 +90,7 @@ fn chosen_branch_arm_survives_retraction() {
     let mut play = Play::before(&text);
     play.assert("x", "", "");
     play.go();
-    assert_eq!(play.retract("x", "").answers("a", "done").said, ["x"]);
+    assert_eq!(play.retract("x", "").answers("a", "done").shown, ["x"]);
 }
 
 #[test]
@@ -100,7 +100,7 @@ fn consumed_fact_is_bound_to_name_and_removed() {
          (wait (signal job :consume true :as job)) (terminal :result @job)",
     );
     let mut play = Play::of(&text);
-    assert_eq!(play.fact("job", "1", "one").said, ["one"]);
+    assert_eq!(play.fact("job", "1", "one").shown, ["one"]);
     assert_eq!(play.awaiting(), "(signal job)");
     assert_eq!(play.fact("job", "2", "two").ended(), "two");
     assert_eq!(play.done, ["take job 1", "take job 2"]);
@@ -133,7 +133,7 @@ fn branch_on_pending_request_takes_otherwise_arm() {
     );
     let text = program(&[&first, "(state t (terminal))"]);
     let mut play = Play::of(&text);
-    assert_eq!(play.said, ["not yet"]);
+    assert_eq!(play.shown, ["not yet"]);
     assert_eq!(play.answers("a", "").completed_in(), "t");
 }
 
@@ -146,7 +146,7 @@ fn oldest_matching_fact_is_consumed_first() {
     play.assert("job", "z", "first");
     play.assert("job", "a", "second");
     play.assert("job", "m", "third");
-    assert_eq!(play.go().said, ["first second"]);
+    assert_eq!(play.go().shown, ["first second"]);
 }
 
 #[test]

@@ -46,7 +46,7 @@ fn failed_request_continues_in_on_error_state() {
 fn unawaited_failed_request_is_reported_at_end() {
     let mut play = Play::of(&state(&format!("{SEND} (wait (signal x))")));
     play.fails("a", "no disk").fact("x", "", "");
-    assert_eq!(play.said, ["warning: the request r failed: in p.lisp#a: no disk"]);
+    assert_eq!(play.shown, ["warning: the request r failed: in p.lisp#a: no disk"]);
     assert_eq!(play.completed_in(), "s");
 }
 

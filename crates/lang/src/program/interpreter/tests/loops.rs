@@ -12,7 +12,7 @@ fn ends_with(text: &str, place: &str, why: &str) {
 fn states_run_in_order_without_goto() {
     let log = |name: &str| format!("(state {name} (action (log \"{name}\")))");
     let play = Play::of(&program(&[&log("one"), &log("two"), &log("three")]));
-    assert_eq!(play.said, ["one", "two", "three"]);
+    assert_eq!(play.shown, ["one", "two", "three"]);
     assert_eq!(play.completed_in(), "three");
 }
 
@@ -21,7 +21,7 @@ fn a_goto_leaves_all_loops() {
     let deep = "(state s (loop (loop (action (log \"in\") (wait (signal x))) (branch (on (signal x) (goto t))))))";
     let mut play =
         Play::of(&program(&[deep, "(state u (action (log \"never\")))", "(state t (terminal))"]));
-    assert_eq!(play.fact("x", "", "").said, ["in"]);
+    assert_eq!(play.fact("x", "", "").shown, ["in"]);
     assert_eq!(play.completed_in(), "t");
 }
 
@@ -84,8 +84,8 @@ fn consuming_fact_counts_as_blocking() {
 fn goto_cycle_without_blocking_fails_program() {
     let text = program(&["(state s (action (log \"x\")))", "(state t (goto s))"]);
     ends_with(&text, "p.lisp:3:", "without ever blocking");
-    let own = program(&["(state s (action (assert l)) (goto s))"]);
-    ends_with(&own, "p.lisp:2:", "without ever blocking");
+    let looping = program(&["(state s (action (assert l)) (goto s))"]);
+    ends_with(&looping, "p.lisp:2:", "without ever blocking");
 }
 
 #[test]
@@ -174,7 +174,7 @@ fn break_leaves_the_innermost_loop_and_continue_begins_its_next_round() {
     let mut play = Play::of(&text);
     play.answers("a", "again").answers("a", "more").answers("a", "enough");
     assert_eq!(play.ended(), "over");
-    assert_eq!(play.said, ["end of a round", "after the inner"]);
+    assert_eq!(play.shown, ["end of a round", "after the inner"]);
 }
 
 #[test]

@@ -9,11 +9,11 @@ const ASK: &str = "(send-prompt :agent @who :template \"to ~a\" :args (@who)) (a
 
 /// Returns the outcomes of the commands that are not held.
 pub(super) fn outcomes(play: &mut Play, all: &[BodyCommand]) -> ActivityResult {
-    let ended = all.iter().filter(|one| !play.held.contains(&one.command.command));
+    let ended = all.iter().filter(|body| !play.held.contains(&body.command.command));
     let ended: Vec<&BodyCommand> = ended.collect();
-    let outcomes = ended.into_iter().map(|one| {
-        play.done.push(format!("run {}", one.command.command));
-        (one.id, play.outputs.pop_front().expect("an output"))
+    let outcomes = ended.into_iter().map(|body| {
+        play.done.push(format!("run {}", body.command.command));
+        (body.id, play.outputs.pop_front().expect("an output"))
     });
     ActivityResult::Commands(outcomes.collect())
 }
@@ -38,8 +38,9 @@ fn running(play: &Play) -> Vec<String> {
     let Some(Activity::Commands(all)) = &play.execution().position.activity else {
         panic!("{:?}", play.execution().position)
     };
-    let text =
-        |one: &BodyCommand| format!("{}.{} {}", one.id.step, one.id.number, one.command.command);
+    let text = |body: &BodyCommand| {
+        format!("{}.{} {}", body.id.step, body.id.number, body.command.command)
+    };
     all.iter().map(text).collect()
 }
 
@@ -52,16 +53,16 @@ fn commands_of_bodies_run_at_once_and_keep_their_identity() {
     play.held = ["a", "b", "c", "test"].map(str::to_owned).into();
     play.go();
     let first = running(&play);
-    assert_eq!(first, ["1.1 a", "1.2 b", "1.3 c"].map(|one| one.replace("1.", &first[0][..2])));
+    assert_eq!(first, ["1.1 a", "1.2 b", "1.3 c"].map(|name| name.replace("1.", &first[0][..2])));
     ends(&mut play, "b", 0);
-    assert_eq!(play.said, ["b b"], "it does not wait for the others");
+    assert_eq!(play.shown, ["b b"], "it does not wait for the others");
     let then = running(&play);
     assert_eq!((&then[0], &then[2]), (&first[0], &first[2]), "they run on");
     assert!(then[1].ends_with(".1 test") && !then.contains(&first[1]), "{then:?}");
     for command in ["c", "a"] {
         ends(&mut play, command, 0);
     }
-    assert_eq!(play.said, ["b b", "c c", "a a"]);
+    assert_eq!(play.shown, ["b b", "c c", "a a"]);
     for _ in 0..3 {
         play.outputs.push_back(Ok(json!({"exit_code": 0, "stdout": "", "stderr": ""})));
     }
@@ -124,7 +125,10 @@ fn commands_of_nested_bodies_run_at_once() {
     );
     let mut play = held(&text, &["a", "b", "x", "y"]);
     let shown = |play: &Play| -> Vec<String> {
-        running(play).iter().map(|one| one.split_once(' ').expect("a text").1.to_owned()).collect()
+        running(play)
+            .iter()
+            .map(|name| name.split_once(' ').expect("a text").1.to_owned())
+            .collect()
     };
     assert_eq!(shown(&play), ["x", "y", "x", "y"]);
     play.outputs.push_back(Ok(json!({"exit_code": 0})));
@@ -163,7 +167,7 @@ fn bodies_run_side_by_side_and_join() {
         "(and (transcript-response :request-id look/a) (transcript-response :request-id look/b))"
     );
     play.answers("b", "fine");
-    assert_eq!(play.said, ["b said fine"], "it does not wait for the other");
+    assert_eq!(play.shown, ["b said fine"], "it does not wait for the other");
     assert_eq!(play.awaiting(), "(transcript-response :request-id look/a)");
     assert_eq!(play.answers("a", "good").ended(), "## a\n\ngood\n\n## b\n\nfine");
 }
@@ -182,13 +186,13 @@ fn each_body_loops_waits_and_takes_facts_by_itself() {
     let mut play = Play::of(&text);
     assert!(play.waits_for_outside() && play.due_in().is_none());
     play.fact("job", "b", "1").fact("job", "b", "2").fact("job", "a", "3");
-    assert_eq!(play.said, ["b 1", "b 2", "a 3"]);
+    assert_eq!(play.shown, ["b 1", "b 2", "a 3"]);
     play.fact("job", "b", "stop");
     assert_eq!(play.due_in(), Some(1000));
     assert!(play.awaiting().contains("(signal job :key a)"), "{}", play.awaiting());
     play.fact("go", "", "").fact("job", "a", "stop");
     assert_eq!(play.ended(), "over");
-    assert_eq!(play.done.iter().filter(|one| one.starts_with("take")).count(), 5);
+    assert_eq!(play.done.iter().filter(|entry| entry.starts_with("take")).count(), 5);
 }
 
 #[test]

@@ -43,7 +43,7 @@ pub(super) struct Play {
     /// The requests and their roles.
     pub(super) asked: Vec<String>,
     /// The messages and warnings for people.
-    pub(super) said: Vec<String>,
+    pub(super) shown: Vec<String>,
     /// The activities outside.
     pub(super) done: Vec<String>,
     /// The outcomes of its commands, in order.
@@ -94,7 +94,7 @@ impl Play {
             too_late: false,
             fails_outside: None,
             asked: Vec::new(),
-            said: Vec::new(),
+            shown: Vec::new(),
             done: Vec::new(),
             outputs: VecDeque::new(),
             held: BTreeSet::new(),
@@ -201,10 +201,10 @@ impl Play {
         let mut fetched = self.program_activity().filter(commands).map(|due| self.fetch(due));
         for _ in 0..10_000 {
             let main = self.scene.run.agents.get(&AgentId::main());
-            if main.is_none_or(|own| own.program().is_none()) {
+            if main.is_none_or(|agent| agent.program().is_none()) {
                 return self;
             }
-            let is_asked = main.is_some_and(|own| own.question().is_some());
+            let is_asked = main.is_some_and(|agent| agent.question().is_some());
             if is_asked && self.due_in().is_none_or(|left| left > 0) {
                 return self;
             }
@@ -267,9 +267,9 @@ impl Play {
             } => {
                 self.asked.push(format!("{role}: {start} {input}"));
             }
-            AdvanceOutput::Shown(text) => self.said.push(text.clone()),
+            AdvanceOutput::Shown(text) => self.shown.push(text.clone()),
             AdvanceOutput::Log { text, warning } => {
-                self.said.push(format!("{}{text}", if *warning { "warning: " } else { "" }));
+                self.shown.push(format!("{}{text}", if *warning { "warning: " } else { "" }));
             }
         }
     }

@@ -17,9 +17,9 @@ fn each_state_and_the_end_are_published() {
     );
     assert_eq!(play.done, [INSTANCE, "assert workflow/state l running one"]);
     play.fact("twice", "", "").fact("go", "", "");
-    let said = ["one", "two", "one", "two"]
+    let shown = ["one", "two", "one", "two"]
         .map(|state| format!("assert workflow/state l running {state}"));
-    assert_eq!(play.done[1..4], said[..3], "it goes round");
+    assert_eq!(play.done[1..4], shown[..3], "it goes round");
     let play = published("(state one (action (assert x)))");
     assert_eq!(
         play.done,
@@ -53,7 +53,7 @@ fn program_goes_on_if_its_state_cannot_be_published() {
     play.go();
     assert_eq!(play.completed_in(), "one");
     let why = "warning: its state could not be published: the label is too long";
-    assert_eq!(play.said, [why, why, "x", why]);
+    assert_eq!(play.shown, [why, why, "x", why]);
 }
 
 #[test]

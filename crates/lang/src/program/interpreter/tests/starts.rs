@@ -40,7 +40,7 @@ fn start_is_given_label_branch_and_context_and_gives_the_run() {
     let expected =
         r#"{"program":"other","label":"v-x","branch":"l","context":{"input":"text","item":"v"}}"#;
     assert_eq!(play.done, [expected]);
-    assert_eq!(play.said, ["has started other as the run r", "r"]);
+    assert_eq!(play.shown, ["has started other as the run r", "r"]);
     assert_eq!(play.completed_in(), "s");
     play = Play::of(&state("(action (start-workflow other :label @context/k))"));
     assert_eq!(play.done, [r#"{"program":"other","label":"v"}"#]);
@@ -87,7 +87,7 @@ fn started_runs_are_given_parts_of_what_is_left_of_the_budget() {
         let mut play = Play::before(&text);
         play.budget(1.0);
         play.go();
-        (play.said.clone(), play.given())
+        (play.shown.clone(), play.given())
     };
     let with = |budget: &str| format!("has started other as the run r with a budget of {budget}");
     let twice = "(start-workflow other) (start-workflow other)";
@@ -95,12 +95,12 @@ fn started_runs_are_given_parts_of_what_is_left_of_the_budget() {
     let asked =
         "(start-workflow other :budget 0.8) (start-workflow other :budget 0.5 :as x :on-error bad)";
     let why = "its `:budget` is $0.50, and no more than $0.20 of the budget of this run is left";
-    let told = format!("warning: other is not started: {why}");
-    assert_eq!(given(asked), (vec![with("$0.80"), told, why.to_owned()], 0.8));
+    let warning = format!("warning: other is not started: {why}");
+    assert_eq!(given(asked), (vec![with("$0.80"), warning, why.to_owned()], 0.8));
     let all = "(start-workflow other :budget 1) (start-workflow other :as x :on-error bad)";
     let why = "the budget of this run is used up, or given to the runs that it has started";
-    let told = format!("warning: other is not started: {why}");
-    assert_eq!(given(all), (vec![with("$1.00"), told, why.to_owned()], 1.0));
+    let warning = format!("warning: other is not started: {why}");
+    assert_eq!(given(all), (vec![with("$1.00"), warning, why.to_owned()], 1.0));
 }
 
 #[test]

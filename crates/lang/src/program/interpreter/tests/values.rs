@@ -6,7 +6,7 @@ use raymond_model::graph_execution::RequestStatus;
 #[test]
 fn log_template_is_filled_in_one_pass() {
     let body = "(action (log \"~a ~a ~a ~a ~~ ~a\" @workflow-id @label @context/k 5 \"~a\"))";
-    assert_eq!(Play::of(&state(body)).said, ["r l v 5 ~ ~a"], "what is put in is not looked at");
+    assert_eq!(Play::of(&state(body)).shown, ["r l v 5 ~ ~a"], "what is put in is not looked at");
 }
 
 #[test]
@@ -57,7 +57,7 @@ fn feedback_is_last_answer_of_its_role() {
 fn value_of_role_never_asked_is_empty_with_warning() {
     let mut play = Play::of(&state("(action (log \"<~a~a>\" (feedback a) (artifact b)))"));
     assert_eq!(
-        play.go().said,
+        play.go().shown,
         [
             "warning: (feedback a) is empty: nothing has been asked of a so far",
             "warning: (artifact b) is empty: nothing has been asked of b so far",
@@ -70,7 +70,7 @@ fn value_of_role_never_asked_is_empty_with_warning() {
 fn feedback_waits_for_a_first_answer() {
     let mut play = Play::of(&state(&format!("{SEND} (action (log \"~a\" (feedback a)))")));
     assert_eq!(play.awaiting(), "(transcript-response :request-id r)");
-    assert_eq!(play.answers("a", "there").said, ["there"]);
+    assert_eq!(play.answers("a", "there").shown, ["there"]);
 }
 
 #[test]
@@ -90,10 +90,10 @@ fn response_refers_to_latest_request_of_its_name() {
 fn facts_are_asserted_and_retracted_with_their_values() {
     let body = "(action (assert l :key @workflow-id :value \"v ~a\") (assert m) (retract l :key @context/k))";
     assert_eq!(Play::of(&state(body)).done, ["assert l r v ~a", "assert m  ", "retract l v"]);
-    let own = state(
+    let action = state(
         "(action (assert l :value one)) (wait (signal l :equals one)) (terminal :result (signal l))",
     );
-    assert_eq!(Play::of(&own).ended(), "one", "its own facts are facts");
+    assert_eq!(Play::of(&action).ended(), "one", "its own facts are facts");
 }
 
 #[test]
@@ -138,7 +138,7 @@ fn assertion_that_replaces_another_value_is_warned_of() {
     let body = "(action (assert job :key k :value one) (assert job :key k :value one) (assert job :key k :value two) (assert job :value two))";
     let play = Play::of(&state(body));
     assert_eq!(
-        play.said,
+        play.shown,
         ["warning: (assert job :key k) replaces \"one\", which no program had taken"]
     );
 }

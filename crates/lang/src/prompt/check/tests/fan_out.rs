@@ -3,7 +3,7 @@
 use super::*;
 
 /// Returns the problems of a folder of prompts, each with further keys, entries and a text, and a manifest.
-fn told(prompts: &[(&str, &str, &str, &str)], manifest: &str) -> Vec<String> {
+fn diagnostics(prompts: &[(&str, &str, &str, &str)], manifest: &str) -> Vec<String> {
     let texts: Vec<(&str, String)> = prompts
         .iter()
         .map(|(name, keys, entries, text)| {
@@ -28,7 +28,7 @@ fn unbounded_recursive_fork_is_reported() {
             ("W.md", "", entries, "x"),
             ("END.md", "", "tag: result", "x"),
         ];
-        told(&prompts, manifest)
+        diagnostics(&prompts, manifest)
     };
     let again = "tag: result; tag: fork, target: W.md, next: END.md, each: items.txt";
     assert_eq!(
@@ -47,7 +47,7 @@ fn unbounded_recursive_fork_is_reported() {
 fn fork_options_that_contradict_policy_are_reported() {
     let start = |keys, entries, text, manifest| {
         let end = ("END.md", "", "tag: result", "x");
-        told(&[("START.md", keys, entries, text), WORKER, end], manifest)
+        diagnostics(&[("START.md", keys, entries, text), WORKER, end], manifest)
     };
     let both = "tag: fork, target: W.md, next: END.md; tag: goto, target: W.md";
     assert!(start("forks: many", both, "x", "").is_empty());
@@ -82,7 +82,10 @@ fn fork_options_that_contradict_policy_are_reported() {
 #[test]
 fn join_without_enough_forks_is_reported() {
     let end = |keys, entries| {
-        told(&[("START.md", "", entries, "x"), WORKER, ("END.md", keys, "tag: result", "x")], "")
+        diagnostics(
+            &[("START.md", "", entries, "x"), WORKER, ("END.md", keys, "tag: result", "x")],
+            "",
+        )
     };
     let nobody = "END.md:2:7: warning: RF306 this join waits for no agent: no way that leads here comes from a fork, by the same agent and since its last join; fork with next=\"…\" on the way here, or leave the join out";
     assert_eq!(end("join: all", "tag: goto, target: W.md; tag: goto, target: END.md"), [nobody]);
@@ -111,14 +114,17 @@ fn missing_join_fallback_state_is_reported() {
     let start = ("START.md", "", FORK, "x");
     let end = ("END.md", keys, "tag: result", "{{results}} {{results_file}}");
     assert_eq!(
-        told(&[start, WORKER, end, ("LATE.md", "", "tag: result", "{{results}} {{result}}")], ""),
+        diagnostics(
+            &[start, WORKER, end, ("LATE.md", "", "tag: result", "{{results}} {{result}}")],
+            ""
+        ),
         [
             "END.md:5:13: RF101 TORN.md: there is no such file",
             "LATE.md:5:13: warning: RF401 nothing fills {{result}}: no call or function comes back to this state; one with `join` has {{results}}",
         ]
     );
     let only = ("END.md", "join: all; on_failure: LATE.md", "tag: goto, target: GONE.md", "x");
-    let found = told(&[start, WORKER, only, ("LATE.md", "", "tag: result", "x")], "");
+    let found = diagnostics(&[start, WORKER, only, ("LATE.md", "", "tag: result", "x")], "");
     assert!(found[0].contains("RF201") && found.len() == 2, "{found:?}");
 }
 
@@ -127,13 +133,16 @@ fn placeholder_not_filled_by_fork_list_is_reported() {
     let worker = |each: &str, text| {
         let fork = format!("tag: fork, target: W.md, next: END.md, each: {each}, as: file");
         let start = ("START.md", "", &*fork, "x");
-        told(&[start, ("W.md", "", "tag: result", text), ("END.md", "", "tag: result", "x")], "")
+        diagnostics(
+            &[start, ("W.md", "", "tag: result", text), ("END.md", "", "tag: result", "x")],
+            "",
+        )
     };
     assert!(worker("items.json", "{{file}} {{of_an_object}}").is_empty());
     assert!(worker("'[{\"size\": 1}, \"b\"]'", "{{file}} {{size}}").is_empty());
     let found = worker("'[{\"size\": 1}, \"b\"]'", "{{file}} {{item}}");
     assert!(found.len() == 1 && found[0].contains("nothing fills {{item}}"), "{found:?}");
-    let without = told(&[("START.md", "", "tag: result", "{{results}}")], "");
+    let without = diagnostics(&[("START.md", "", "tag: result", "{{results}}")], "");
     assert_eq!(
         without,
         [
@@ -162,7 +171,7 @@ fn variables_of_forked_agent_are_known_in_all_its_states() {
             format!("tag: fork, target: W.md, next: END.md, each: {each}, as: file, kind: k");
         let call = "tag: call, target: SUB.md, return: BACK.md; tag: reset, target: LAST.md";
         let ask = "tag: ask, next: LAST.md, timeout: 1h, timeout_next: LATE.md; tag: result";
-        told(
+        diagnostics(
             &[
                 ("START.md", "", &fork, "x"),
                 ("W.md", "", call, "{{file}}"),
@@ -191,7 +200,7 @@ fn variables_of_forked_agent_are_known_in_all_its_states() {
 #[test]
 fn forked_agent_and_parent_do_not_know_variables_of_each_other() {
     let start = "tag: fork, target: W.md, next: END.md, kind: k";
-    let found = told(
+    let found = diagnostics(
         &[
             ("START.md", "", start, "{{input}}"),
             ("W.md", "", "tag: goto, target: SELF.md", "{{kind}} {{input}}"),

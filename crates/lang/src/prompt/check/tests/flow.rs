@@ -6,14 +6,16 @@ use super::*;
 fn call_that_never_returns_is_reported() {
     let call = "tag: call, target: A.md, return: END.md";
     let end = ("END.md", "tag: result", "x");
-    let found = said(&[("START.md", call, "x"), ("A.md", "tag: goto, target: A.md", "x"), end]);
+    let found =
+        diagnostics(&[("START.md", call, "x"), ("A.md", "tag: goto, target: A.md", "x"), end]);
     assert_eq!(
         found,
         [
             "START.md:3:26: RF301 this call of A.md never comes back: no way from there leads to a result; allow { tag: result } in a state it leads to"
         ]
     );
-    let found = said(&[("START.md", call, "x"), ("A.md", "tag: reset, target: END.md", "x"), end]);
+    let found =
+        diagnostics(&[("START.md", call, "x"), ("A.md", "tag: reset, target: END.md", "x"), end]);
     assert_eq!(
         found,
         [
@@ -21,7 +23,7 @@ fn call_that_never_returns_is_reported() {
         ]
     );
     let through = "tag: function, target: B.md, return: C.md";
-    let found = said(&[
+    let found = diagnostics(&[
         ("START.md", call, "x"),
         ("A.md", through, "x"),
         ("B.md", "tag: result", "x"),
@@ -34,7 +36,7 @@ fn call_that_never_returns_is_reported() {
 #[test]
 fn endless_forking_is_reported() {
     let worker = ("W.md", "tag: result", "x");
-    let endless = said(&[
+    let endless = diagnostics(&[
         ("START.md", "tag: fork, target: W.md, next: NEXT.md", "x"),
         ("NEXT.md", "tag: goto, target: START.md", "x"),
         worker,
@@ -45,7 +47,7 @@ fn endless_forking_is_reported() {
             "START.md:3:5: warning: RF303 START.md forks W.md again and again, and no way out of this loop does not fork; allow { tag: result } or a way on in it, or set a budget in raymond.yaml"
         ]
     );
-    let breeding = said(&[
+    let breeding = diagnostics(&[
         ("START.md", "tag: goto, target: W.md", "x"),
         ("W.md", "tag: fork, target: W.md, next: END.md", "x"),
         ("END.md", "tag: result", "x"),
@@ -58,7 +60,7 @@ fn endless_forking_is_reported() {
         "tag: fork, target: W.md, next: START.md; tag: result",
         "tag: fork, target: W.md, next: START.md; tag: goto, target: W.md",
     ] {
-        let found = said(&[("START.md", bounded, "x"), worker]);
+        let found = diagnostics(&[("START.md", bounded, "x"), worker]);
         assert!(found.is_empty(), "{found:?}");
     }
     let files = [
@@ -71,7 +73,7 @@ fn endless_forking_is_reported() {
 
 #[test]
 fn agent_that_never_ends_is_reported() {
-    let found = said(&[
+    let found = diagnostics(&[
         ("START.md", "tag: goto, target: A.md", "x"),
         ("A.md", "tag: goto, target: B.md", "x"),
         ("B.md", "tag: reset, target: A.md", "x"),
@@ -143,7 +145,7 @@ fn called_graph_is_checked_and_may_return_result() {
         graphs: &graphs,
     };
     let found = check(subject);
-    let errors = found.diagnostics.iter().filter(|one| one.is_error());
+    let errors = found.diagnostics.iter().filter(|diagnostic| diagnostic.is_error());
     let texts: Vec<String> = errors.map(ToString::to_string).collect();
     assert_eq!((texts, found.files), (vec!["g.yaml:1:1: WF001 wrong".to_owned()], 3));
 }
@@ -151,7 +153,7 @@ fn called_graph_is_checked_and_may_return_result() {
 #[test]
 fn answer_placeholder_is_filled_only_in_next_state_of_ask() {
     let ask = "tag: ask, next: NEXT.md, timeout: 1h, timeout_next: LATE.md";
-    let found = said(&[
+    let found = diagnostics(&[
         ("START.md", ask, "{{answer}}"),
         ("NEXT.md", "tag: result", "{{answer}}"),
         ("LATE.md", "tag: result", "{{answer}}"),
@@ -159,7 +161,7 @@ fn answer_placeholder_is_filled_only_in_next_state_of_ask() {
     let why = "warning: RF401 nothing fills {{answer}}: no question leads here: <ask next=\"…\">";
     let expected = ["LATE.md:5:1:", "START.md:5:1:"].map(|place| format!("{place} {why}"));
     assert_eq!(found, expected);
-    let found = said(&[("START.md", ask, "x"), ("NEXT.md", "tag: result", "x")]);
+    let found = diagnostics(&[("START.md", ask, "x"), ("NEXT.md", "tag: result", "x")]);
     assert_eq!(found[1..], ["START.md:3:59: RF101 LATE.md: there is no such file"]);
 }
 
@@ -188,8 +190,8 @@ fn budget_of_state_in_which_no_agent_begins_is_reported() {
 fn tag_of_a_text_is_shown_without_entities() {
     let text = "<ask next=\"END.md\" about='a \"word\" & more'>Which?</ask>";
     let end = ("END.md", "tag: result", "x");
-    let found = said(&[("START.md", "tag: result", text), end]);
+    let found = diagnostics(&[("START.md", "tag: result", text), end]);
     let shown =
         "RF204 the text shows <ask next=\"END.md\" about=\"a \"word\" & more\">…</ask>, which";
-    assert!(found.iter().any(|one| one.contains(shown)), "{found:#?}");
+    assert!(found.iter().any(|line| line.contains(shown)), "{found:#?}");
 }

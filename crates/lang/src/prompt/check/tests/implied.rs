@@ -1,6 +1,6 @@
 //! Unreadable tags beside a single way on, and placeholders in the entries of policies.
 
-use super::{checked, said};
+use super::{checked, diagnostics};
 
 #[test]
 fn unreadable_tag_beside_single_way_is_a_warning() {
@@ -10,7 +10,7 @@ fn unreadable_tag_beside_single_way_is_a_warning() {
         "<goto>NEXT.md<goto>",
         "<goto x>NEXT.md</goto>",
     ] {
-        let single = said(&[
+        let single = diagnostics(&[
             ("START.md", "tag: goto, target: NEXT.md", &format!("{tag} NEXT.md")),
             ("NEXT.md", "tag: result", "<result>x</result>"),
         ]);
@@ -22,7 +22,7 @@ fn unreadable_tag_beside_single_way_is_a_warning() {
         );
         for more in [" }\n  - { tag: result", " }\n  - { tag: goto, target: START.md"] {
             let entries = format!("tag: goto, target: NEXT.md{more}");
-            let several = said(&[
+            let several = diagnostics(&[
                 ("START.md", &entries, &format!("{tag} NEXT.md START.md")),
                 ("NEXT.md", "tag: result", "<result>x</result>"),
             ]);
@@ -36,7 +36,7 @@ fn unreadable_tag_beside_single_way_is_a_warning() {
 fn placeholder_of_policy_that_nothing_fills_is_warned_of() {
     let next = |variables: &str| format!("tag: goto, target: NEXT.md{variables}");
     let found = |variables: &str| {
-        said(&[
+        diagnostics(&[
             ("START.md", &next(variables), "x"),
             ("NEXT.md", "tag: result", "<result>{{v}}</result>"),
         ])

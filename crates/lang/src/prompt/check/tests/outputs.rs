@@ -5,7 +5,7 @@ use super::*;
 const SCHEMA: &str = r#"{"type":"object","properties":{"verdict":{"enum":["approve","revise"]},"score":{"type":"integer","minimum":0,"maximum":10},"why":{"type":"string"}},"required":["verdict","score","why"],"additionalProperties":false}"#;
 
 /// Returns the problems of a state with an output and these entries, which leads to FIX.
-fn said_of(schema: &str, output: &str, entries: &[&str], text: &str) -> Vec<String> {
+fn diagnostics_of(schema: &str, output: &str, entries: &[&str], text: &str) -> Vec<String> {
     let entries: Vec<String> = entries.iter().map(|entry| format!("  - {{ {entry} }}\n")).collect();
     let entries = entries.concat();
     let start = format!("---\noutput: {output}\nallowed_transitions:\n{entries}---\njudge\n");
@@ -19,9 +19,9 @@ const APPROVE: &str = "tag: result, when: { verdict: approve }";
 #[test]
 fn valid_output_has_no_diagnostics() {
     let text = "{{result}} {{result.score}} {{result.why}}";
-    assert_eq!(said_of(SCHEMA, "v.json", &[REVISE, APPROVE], text), [""; 0]);
+    assert_eq!(diagnostics_of(SCHEMA, "v.json", &[REVISE, APPROVE], text), [""; 0]);
     let low = "tag: goto, target: FIX.md, when: { verdict: revise, score: \"< 5\" }";
-    assert_eq!(said_of(SCHEMA, "v.json", &[low, REVISE, APPROVE], text), [""; 0]);
+    assert_eq!(diagnostics_of(SCHEMA, "v.json", &[low, REVISE, APPROVE], text), [""; 0]);
     let alone = format!("---\noutput: {SCHEMA}\n---\njudge");
     assert_eq!(checked(&[("START.md", &alone)], None, &[]), [""; 0]);
 }
@@ -111,8 +111,8 @@ fn invalid_output_is_reported_with_location() {
         (SCHEMA, "v.json\noutpt: x", both, "RF002 unknown key `outpt`; did you mean `output`?"),
     ];
     for (schema, output, entries, words) in table {
-        let found = said_of(schema, output, entries, "x");
-        assert!(found.iter().any(|one| one.contains(words)), "{words}: {found:#?}");
+        let found = diagnostics_of(schema, output, entries, "x");
+        assert!(found.iter().any(|line| line.contains(words)), "{words}: {found:#?}");
     }
     let found = checked(&[("START.md", &prompt(APPROVE, "x"))], None, &[]);
     assert!(
@@ -124,7 +124,8 @@ fn invalid_output_is_reported_with_location() {
 #[test]
 fn placeholder_for_unknown_output_field_is_reported() {
     let both = [REVISE, APPROVE];
-    let found = said_of(SCHEMA, "v.json", &both, "{{result.scor}} {{result.why.x}} {{other.x}}");
+    let found =
+        diagnostics_of(SCHEMA, "v.json", &both, "{{result.scor}} {{result.why.x}} {{other.x}}");
     assert_eq!(found.len(), 3, "{found:#?}");
     assert!(found[0].contains("FIX.md:5:1: warning: RF401 nothing fills {{result.scor}}: the output of START.md has no such field; did you mean `score`?"), "{found:#?}");
     assert!(
@@ -143,8 +144,8 @@ fn call_result_fields_are_checked_if_all_results_are_outputs() {
         checked(&[("START.md", &start), ("SUB.md", sub), ("BACK.md", &back)], None, &[])
     };
     assert_eq!(found(&prompt("tag: result", "x")), [""; 0], "a text may be any JSON");
-    let told = found(&judge);
-    assert!(told[0].contains("the output of SUB.md has no such field"), "{told:?}");
+    let lines = found(&judge);
+    assert!(lines[0].contains("the output of SUB.md has no such field"), "{lines:?}");
 }
 
 #[test]

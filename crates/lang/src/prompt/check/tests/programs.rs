@@ -32,16 +32,16 @@ fn check_follows_prompts_into_programs_and_back() {
 #[test]
 fn program_error_is_reported_from_goto_or_entry() {
     let wrong = SOUND.replace(":agent worker", ":agent wroker");
-    let said = |first: &str, text: &str| {
+    let errors_in = |first: &str, text: &str| {
         let found = checked(&[(first, text), ("p.lisp", &wrong), ("WORK.md", "x")], None, &[]);
-        found.iter().filter(|one| one.starts_with("p.lisp:5:")).count()
+        found.iter().filter(|line| line.starts_with("p.lisp:5:")).count()
     };
-    assert_eq!(said("START.md", "<goto>p.lisp</goto>"), 1);
-    assert_eq!(said("raymond.yaml", "entry: p.lisp"), 1);
+    assert_eq!(errors_in("START.md", "<goto>p.lisp</goto>"), 1);
+    assert_eq!(errors_in("raymond.yaml", "entry: p.lisp"), 1);
     let usual = checked(&[("workflow.lisp", &wrong), ("WORK.md", "x")], None, &[]);
-    assert!(usual.iter().any(|one| one.starts_with("workflow.lisp:5:")), "{usual:#?}");
+    assert!(usual.iter().any(|line| line.starts_with("workflow.lisp:5:")), "{usual:#?}");
     let gone = checked(&[("START.md", &prompt("tag: goto, target: q.duet", "x"))], None, &[]);
-    assert!(gone.iter().any(|one| one.contains("RF101 q.duet: there is no such file")));
+    assert!(gone.iter().any(|line| line.contains("RF101 q.duet: there is no such file")));
 }
 
 #[test]
@@ -83,7 +83,7 @@ fn scripted_replies_for_unknown_state_or_role_are_reported() {
     ];
     let found = checked(&files, Some("p.lisp"), &[]);
     let found: Vec<_> =
-        found.iter().filter_map(|said| said.strip_prefix("replies.yaml:")).collect();
+        found.iter().filter_map(|line| line.strip_prefix("replies.yaml:")).collect();
     assert_eq!(found, expected);
 }
 

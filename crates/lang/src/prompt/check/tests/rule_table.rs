@@ -16,13 +16,16 @@ fn found(files: &[(&str, &str)]) -> Vec<String> {
         consent: &StarterConsent::default(),
         graphs: &graphs,
     };
-    let line = |one: &Diagnostic| {
-        let severity = match one.severity {
+    let line = |diagnostic: &Diagnostic| {
+        let severity = match diagnostic.severity {
             Severity::Error => "error",
             Severity::Warning => "warning",
             Severity::Info => "info",
         };
-        format!("{}:{}:{} {severity} {}", one.path, one.line, one.column, one.code)
+        format!(
+            "{}:{}:{} {severity} {}",
+            diagnostic.path, diagnostic.line, diagnostic.column, diagnostic.code
+        )
     };
     check(subject).diagnostics.iter().map(line).collect()
 }

@@ -11,9 +11,9 @@ fn item_of_a_fork_into_another_folder_is_known_there() {
     let work = "{{link}} {{kind}} {{other}} <result>x</result>";
     let inline = "<fork next=\"END.md\" each='[{\"kind\": 1}]' as=\"link\">work/GO.md</fork>";
     let end = ("END.md", "<result>x</result>");
-    let one = found(&[("START.md", inline), ("work/GO.md", work), end]);
-    assert_eq!(one.len(), 1, "{one:?}");
-    assert!(one[0].contains("RF401 nothing fills {{other}}"), "{one:?}");
+    let lines = found(&[("START.md", inline), ("work/GO.md", work), end]);
+    assert_eq!(lines.len(), 1, "{lines:?}");
+    assert!(lines[0].contains("RF401 nothing fills {{other}}"), "{lines:?}");
     let in_file = "<fork next=\"END.md\" each=\"links.json\" as=\"link\">work/GO.md</fork>";
     let none = found(&[("START.md", in_file), ("work/GO.md", work), end]);
     assert!(none.is_empty(), "{none:?}");
@@ -107,8 +107,11 @@ fn call_that_never_comes_back_through_another_folder_is_error() {
     assert!(calls[0].starts_with("START.md:3:26: RF301 this call of SUB.md never comes back"));
     let sound = files(&prompt("tag: goto, target: ../SUB.md; tag: result", "x"));
     assert!(sound.is_empty(), "{sound:#?}");
-    let told = files("<goto>../SUB.md</goto>");
-    assert!(told.iter().any(|line| line.starts_with("START.md:3:26: warning: RF308")), "{told:#?}");
+    let lines = files("<goto>../SUB.md</goto>");
+    assert!(
+        lines.iter().any(|line| line.starts_with("START.md:3:26: warning: RF308")),
+        "{lines:#?}"
+    );
 }
 
 #[test]

@@ -104,8 +104,8 @@ fn target_of_policy_that_text_never_mentions_is_warned_of() {
     );
     assert!(text("Go to A, or to END.").is_empty());
     assert!(text("<goto>{{where}}</goto>").iter().all(|line| !line.contains("RF208")));
-    let one = prompt_with("tag: goto, target: END.md", "Do it.");
-    assert!(found_in(&[("START.md", &one), END]).is_empty(), "the only way needs no mention");
+    let single = prompt_with("tag: goto, target: END.md", "Do it.");
+    assert!(found_in(&[("START.md", &single), END]).is_empty(), "the only way needs no mention");
 }
 
 #[test]

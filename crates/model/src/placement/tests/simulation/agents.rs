@@ -38,7 +38,7 @@ pub(super) struct SimulatedAgent {
     pub(super) children: u32,
     /// The number of its last attempt at a turn, or of the last change of its home.
     pub(super) attempt: u32,
-    pub(super) has_begun: bool,
+    pub(super) has_started: bool,
     pub(super) last_turn: Option<Timestamp>,
     /// The number of its request.
     pub(super) ticket: u64,

@@ -29,7 +29,7 @@ impl Simulation {
             let requirement = agent.requirement.as_ref();
             let has_seat = *has_seat.entry(requirement).or_insert_with(|| {
                 let host = |host: &usize| &self.world.hosts[*host].name;
-                seats.iter().any(|one| self.table.takes(host(one), requirement))
+                seats.iter().any(|seat| self.table.takes(host(seat), requirement))
             });
             match agent.phase {
                 AgentPhase::Unplaced => {
@@ -77,10 +77,10 @@ impl Simulation {
 
     /// Returns whether an agent has begun nothing, and is not bound to a directory of others.
     fn is_movable(agent: &SimulatedAgent) -> bool {
-        let is_own = agent
+        let is_single = agent
             .group
             .as_ref()
             .is_none_or(|group| *group == super::PlacementGroup::Worktree(agent.id.clone()));
-        agent.last_turn.is_none() && !agent.has_begun && is_own && agent.turns_done == 0
+        agent.last_turn.is_none() && !agent.has_started && is_single && agent.turns_done == 0
     }
 }

@@ -143,11 +143,11 @@ impl Simulation {
             }
             SimulationEvent::CutOff(host) => self.world.cut_off(host, self.now),
             SimulationEvent::BringBack(host) => {
-                let (ended, begun) = self.world.bring_back(host);
+                let (ended, started) = self.world.bring_back(host);
                 for turn in ended {
                     self.turn_done(turn);
                 }
-                for turn in begun {
+                for turn in started {
                     self.at(self.now + turn.duration, SimulationEvent::TurnEnds(turn));
                 }
             }
@@ -188,7 +188,7 @@ impl Simulation {
             turns_done: 0,
             children,
             attempt: 0,
-            has_begun: false,
+            has_started: false,
             last_turn: None,
             ticket: 0,
             due_since: self.now,

@@ -78,7 +78,7 @@ impl Simulation {
         let placed = PlacedAgent { agent: agent.id.clone(), host, epoch: home.epoch };
         assert!(self.table.assign(placed, agent.group.clone()), "{} is fenced", agent.id);
         agent.home = Some(home);
-        agent.has_begun = false;
+        agent.has_started = false;
     }
 
     fn place_waiting(&mut self) {
@@ -169,8 +169,8 @@ impl Simulation {
             if moves.is_empty() {
                 break;
             }
-            for one in moves {
-                self.move_to(self.by_id[&one.agent], one.to);
+            for change in moves {
+                self.move_to(self.by_id[&change.agent], change.to);
             }
         }
     }
@@ -205,7 +205,7 @@ impl Simulation {
         assert!(self.lines.leave(agent), "{} goes before others of its line", agent.id);
         self.table.begin(&agent.id);
         self.longest_wait = self.longest_wait.max(self.now - agent.due_since);
-        (agent.phase, agent.has_begun, agent.ticket) = (AgentPhase::Running, true, 0);
+        (agent.phase, agent.has_started, agent.ticket) = (AgentPhase::Running, true, 0);
         agent.attempt += 1;
         let (attempt, host, epoch) = (agent.attempt, agent.host(), home.epoch);
         let duration = self.random.between(self.duration.0, self.duration.1);

@@ -156,11 +156,11 @@ impl SimulatedWorld {
         }
         let back = &mut self.hosts[host];
         back.cut_off_since = None;
-        let (ended, begun) = (std::mem::take(&mut back.ended), std::mem::take(&mut back.mail));
-        for turn in &begun {
+        let (ended, started) = (std::mem::take(&mut back.ended), std::mem::take(&mut back.mail));
+        for turn in &started {
             self.begin(*turn);
         }
-        (ended, begun)
+        (ended, started)
     }
 
     /// Lets another worker take the name of a host.

@@ -1,6 +1,6 @@
 //! The facts of a played program: those that hold, and those that the run looks up before each advance.
 
-use super::super::super::sought_facts;
+use super::super::super::selected_facts;
 use super::Play;
 use raymond_model::event::Event;
 use raymond_model::fact::{Fact, FactChange, FactSelection};
@@ -34,7 +34,7 @@ impl Play {
 
     /// Returns the facts that the program can match at its position.
     pub(crate) fn selection(&self) -> FactSelection {
-        sought_facts(&self.scene.run, |_| Some(&self.program))
+        selected_facts(&self.scene.run, |_| Some(&self.program))
     }
 
     /// Returns the facts that the run knows, as `label key`.

@@ -78,7 +78,7 @@ pub(super) const WORKTREE_KEYS: [&str; 2] = ["worktree", "snapshots"];
 pub(super) const HOST_KEY: &str = "host";
 
 /// Returns the options of the agent that begins in a graph with this text. A graph that cannot be read gives none.
-pub fn begun_agent_options(text: &str) -> AgentOptions {
+pub fn first_agent_options(text: &str) -> AgentOptions {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let root = tree::parse(YamlFileKind::GRAPH, text).0;
     let entries = root.as_ref().and_then(|root| match &root.value {
@@ -106,12 +106,12 @@ pub fn begun_agent_options(text: &str) -> AgentOptions {
 }
 
 #[cfg(test)]
-mod begun_agent_tests {
+mod first_agent_tests {
     use super::*;
 
     #[test]
     fn label_of_hosts_is_a_plain_text() {
-        let host = |text: &str| begun_agent_options(text).host.map(|label| label.to_string());
+        let host = |text: &str| first_agent_options(text).host.map(|label| label.to_string());
         assert_eq!(host("name: x\nhost: gpu\n"), Some("gpu".to_owned()));
         for text in ["host: a b", "host: true", "nodes: { host: gpu }", "host: [gpu]"] {
             assert_eq!(host(text), None, "{text}");
@@ -120,7 +120,7 @@ mod begun_agent_tests {
 
     #[test]
     fn only_booleans_at_the_top_count() {
-        let options = begun_agent_options("name: x\nworktree: true\nsnapshots: false\n");
+        let options = first_agent_options("name: x\nworktree: true\nsnapshots: false\n");
         assert!(options.worktree && options.no_snapshots);
         for text in [
             "worktree: false",
@@ -130,7 +130,7 @@ mod begun_agent_tests {
             "snapshots: true",
             "",
         ] {
-            assert_eq!(begun_agent_options(text), AgentOptions::default(), "{text}");
+            assert_eq!(first_agent_options(text), AgentOptions::default(), "{text}");
         }
     }
 }

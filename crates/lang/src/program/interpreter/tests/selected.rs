@@ -73,7 +73,7 @@ fn taken_value_as_key_selects_its_facts_alone_and_none_is_missed() {
     assert_eq!(play.fact("job", "", "two").known(), ["ready two"]);
     assert_eq!(play.fact("job", "", "three").known(), Vec::<String>::new());
     play.fact("job", "", "stop");
-    assert_eq!(play.said, ["one", "two", "missed"]);
+    assert_eq!(play.shown, ["one", "two", "missed"]);
 }
 
 #[test]
@@ -87,7 +87,7 @@ fn output_of_a_command_as_key_is_looked_up_before_the_next_wait_and_value() {
         play.assert("done", key, key);
     }
     assert!(play.go().is_over());
-    assert_eq!(play.said, ["b"]);
+    assert_eq!(play.shown, ["b"]);
     assert_eq!(play.known(), ["done b"]);
 }
 
@@ -104,7 +104,7 @@ fn elements_of_for_each_select_the_facts_of_their_own_values() {
     play.assert("job", "two", "b");
     play.fact("job", "one", "a");
     assert!(play.is_over());
-    assert_eq!(play.said, ["a", "b"]);
+    assert_eq!(play.shown, ["a", "b"]);
     assert_eq!(play.known(), ["ready a", "ready b"]);
 }
 
@@ -118,5 +118,5 @@ fn answer_as_key_selects_its_facts_once_it_is_there() {
     assert_eq!(play.go().known(), Vec::<String>::new());
     assert!(play.answers("a", "yes").is_over());
     assert_eq!(play.known(), ["l yes"]);
-    assert_eq!(play.said, ["seen"]);
+    assert_eq!(play.shown, ["seen"]);
 }

@@ -23,7 +23,7 @@ use crate::process::claude::ClaudeRunner;
 use crate::process::command::{
     EnvironmentMarker, ProtectedFolders, WorkflowFolders, interactive_arguments, locate,
 };
-use crate::process::launch::CopyCheck;
+use crate::process::config_files::CopyCheck;
 use crate::process::session_files::{
     CONFIG_DIR, SessionMessages, config_dir, find_session, messages, session_path,
 };

@@ -10,11 +10,11 @@ use tokio::sync::watch;
 use uuid::Uuid;
 
 use crate::claude::{ClaudeRunner, WorkerTurn, first_output_timeout};
-use crate::launch::{WorkerLaunch, unwritable};
+use crate::launch::WorkerLaunch;
 use crate::session_recap::has_lost_writes;
 use crate::stream::StreamParser;
 use crate::stream::background::BackgroundTasks;
-use crate::transcript::TurnFiles;
+use crate::transcript::{TurnFiles, unwritable};
 use crate::worker::{ShutdownMode, StopLevel, Worker, WriteTimeouts, stopped};
 use crate::{message, registry};
 use raymond_model::id::MessageId;

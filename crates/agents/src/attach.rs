@@ -12,11 +12,10 @@ use tokio::task::spawn_blocking;
 
 use crate::child::orphans;
 use crate::claude::{ClaudeRunner, WorkerTurn};
-use crate::launch::unwritable;
 use crate::partial_message_removal;
 use crate::stream::StreamParser;
 use crate::stream::background::BackgroundTasks;
-use crate::transcript::{ProcessFiles, TurnFiles};
+use crate::transcript::{ProcessFiles, TurnFiles, unwritable};
 use crate::worker::{Worker, WorkerProcess};
 use raymond_model::turn::{FailureCause, TurnFailure, TurnInput};
 

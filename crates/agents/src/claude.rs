@@ -21,9 +21,9 @@ use tokio::task::spawn_local;
 
 use crate::child::cgroup::RunGroups;
 use crate::command::{EnvironmentMarker, WorkflowFolders};
+use crate::config_files::CopyCheck;
 use crate::follow::{FollowEnd, FollowOptions, TurnNews, TurnNewsChannel, TurnNewsSenders, follow};
 use crate::host::{MemoryProbe, timestamp, turn_capacity};
-use crate::launch::CopyCheck;
 use crate::pool::WorkerPool;
 use crate::runner::{LocalFuture, StepRunner, TurnNotice, TurnNoticeHandler};
 use crate::session_recap::with_recap;

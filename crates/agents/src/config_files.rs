@@ -3,13 +3,16 @@
 //! A command line can be read by every user of the machine, and MCP servers and settings may have tokens in them.
 
 use std::ffi::OsStr;
+use std::fmt;
 use std::fs::File;
 use std::io::{Error, ErrorKind, Write};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use raymond_model::turn_options::{ConfigSource, TurnOptions};
 use serde_json::{Map, Value};
+use tokio::task::spawn_blocking;
 
 /// The kind of a file of settings.
 const SETTINGS: &str = "settings";
@@ -119,6 +122,33 @@ fn process_of(file: &str) -> Option<&str> {
     let name = file.strip_suffix(".json")?;
     let (process, kind) = name.rsplit_once('.')?;
     (kind == SETTINGS || kind.starts_with(SERVERS)).then_some(process)
+}
+
+/// The check that the copy of the workflow's files is unchanged, before its files are given to a process by their
+/// paths. Without a copy it always passes.
+#[derive(Clone, Default)]
+pub struct CopyCheck(Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>);
+
+impl CopyCheck {
+    /// Creates the check from a function that returns the problem as an error.
+    pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Some(Arc::new(check)))
+    }
+
+    /// Runs the check, on a thread that may wait for the disk.
+    ///
+    /// # Errors
+    /// The problem with the copy.
+    pub(super) async fn ask(&self) -> Result<(), String> {
+        let Some(check) = self.0.clone() else { return Ok(()) };
+        spawn_blocking(move || check()).await.unwrap_or_else(|error| Err(error.to_string()))
+    }
+}
+
+impl fmt::Debug for CopyCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("CopyCheck")
+    }
 }
 
 #[cfg(test)]

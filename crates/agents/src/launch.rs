@@ -2,7 +2,6 @@
 
 use std::cell::Cell;
 use std::ffi::OsString;
-use std::fmt;
 use std::future::pending;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -17,7 +16,7 @@ use crate::child::cgroup::{ProcessCgroup, RunGroups};
 use crate::claude::ClaudeRunner;
 use crate::command::{self, arguments};
 use crate::config_files::{ConfigFiles, take_out_configs};
-use crate::transcript::ProcessFiles;
+use crate::transcript::{ProcessFiles, unwritable};
 use crate::worker::{Worker, WorkerProcess, WorkerSpec};
 use crate::worker_slot::WorkerSlot;
 use raymond_model::id::{AgentId, SessionId};
@@ -211,49 +210,10 @@ fn start_with(
     Ok((process, group))
 }
 
-/// The check that the copy of the workflow's files is unchanged, before its files are given to a process by their
-/// paths. Without a copy it always passes.
-#[derive(Clone, Default)]
-pub struct CopyCheck(Option<Arc<dyn Fn() -> Result<(), String> + Send + Sync>>);
-
-impl CopyCheck {
-    /// Creates the check from a function that returns the problem as an error.
-    pub fn new(check: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
-        Self(Some(Arc::new(check)))
-    }
-
-    /// Runs the check, on a thread that may wait for the disk.
-    ///
-    /// # Errors
-    /// The problem with the copy.
-    pub(super) async fn ask(&self) -> Result<(), String> {
-        let Some(check) = self.0.clone() else { return Ok(()) };
-        spawn_blocking(move || check()).await.unwrap_or_else(|error| Err(error.to_string()))
-    }
-}
-
-impl fmt::Debug for CopyCheck {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("CopyCheck")
-    }
-}
-
-// The failures of turns whose process cannot be started, or whose files cannot be written. Pure.
+// The failures of turns whose process cannot be started. Pure.
 
 /// The system's number for a file that is not a program it can run, `ENOEXEC`.
 const NOT_A_PROGRAM: i32 = 8;
-
-/// Returns the failure for a file that cannot be written.
-pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> TurnFailure {
-    let why = format!("{}: cannot be written: {error}", path.display());
-    TurnFailure::new(FailureCause::Storage, why)
-}
-
-/// Returns the failure for a file or a directory that cannot be read.
-pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> TurnFailure {
-    let why = format!("{}: cannot be read: {error}", path.display());
-    TurnFailure::new(FailureCause::Storage, why)
-}
 
 /// Returns the message for a variable that a state passes on and that is not set.
 pub(super) fn not_set(name: &str) -> String {

@@ -15,7 +15,7 @@ pub mod child;
 mod classify;
 pub mod claude;
 pub mod command;
-mod config_files;
+pub mod config_files;
 pub mod follow;
 pub mod host;
 pub mod launch;

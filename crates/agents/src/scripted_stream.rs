@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::launch::{unreadable, unwritable};
 use crate::transcript::TurnFiles;
+use crate::transcript::{unreadable, unwritable};
 use raymond_model::turn::{TAKEN_REPLIES_FILE, TurnFailure, TurnId, TurnReply};
 use raymond_store::plain_file;
 

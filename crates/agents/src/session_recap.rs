@@ -10,8 +10,7 @@ use raymond_model::id::SessionId;
 use raymond_model::turn::{TurnFailure, TurnId, TurnInput};
 use raymond_store::plain_file;
 
-use crate::launch::unreadable;
-use crate::transcript::TurnFiles;
+use crate::transcript::{TurnFiles, unreadable};
 use crate::turn_transcript::{TurnTranscript, turns_of};
 
 /// The longest beginning, in bytes.

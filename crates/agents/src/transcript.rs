@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::captured_output;
 use crate::host::timestamp;
 use crate::stream::{LineTooLong, StreamParser};
-use raymond_model::turn::{TurnId, TurnOffset};
+use raymond_model::turn::{FailureCause, TurnFailure, TurnId, TurnOffset};
 use raymond_store::fault::FaultPoint;
 use raymond_store::plain_file;
 use raymond_store::proof::StepProofs;
@@ -351,4 +351,16 @@ impl StreamFollower {
         }
         Ok(grew)
     }
+}
+
+/// Returns the failure for a file that cannot be written.
+pub(super) fn unwritable(path: &Path, error: &std::io::Error) -> TurnFailure {
+    let why = format!("{}: cannot be written: {error}", path.display());
+    TurnFailure::new(FailureCause::Storage, why)
+}
+
+/// Returns the failure for a file or a directory that cannot be read.
+pub(super) fn unreadable(path: &Path, error: &std::io::Error) -> TurnFailure {
+    let why = format!("{}: cannot be read: {error}", path.display());
+    TurnFailure::new(FailureCause::Storage, why)
 }

@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn first_outcome_is_returned_while_others_run_and_begun_commands_are_attached_to() {
+    async fn first_outcome_is_returned_while_others_run_and_started_commands_are_joined() {
         let test = async {
             let (tasks, main) = (Rc::new(CommandTasks::default()), AgentId::main());
             let mut first = begin(&tasks, &[1, 2]);
@@ -250,7 +250,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn panic_in_a_command_is_its_own_failure() {
+    async fn panic_in_a_command_fails_only_that_command() {
         let test = async {
             let (tasks, main) = (Rc::new(CommandTasks::default()), AgentId::main());
             drop(begin(&tasks, &[1]));

@@ -394,7 +394,7 @@ mod agent_rows_tests {
     }
 
     #[test]
-    fn few_agents_have_rows_of_their_own_and_the_cheapest_are_summed() {
+    fn few_agents_have_separate_rows_and_the_cheapest_are_summed() {
         let rows = texts(15, false);
         assert_eq!(rows[..2], ["main $5.00", "main.15 $0.15"]);
         assert_eq!(rows[10], "6 others (--all) $0.21");

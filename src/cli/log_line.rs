@@ -189,7 +189,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn log_record_has_common_fields_first_then_its_own() {
+    fn log_record_has_common_fields_first() {
         let fields = vec![("agent", "main".into()), ("seq", 7.into()), ("level", "x".into())];
         let line = record("warn", "it \"fell\"\n".to_owned(), "raymond::actor", fields);
         assert!(line.starts_with("{\"timestamp\":\"2"), "{line}");

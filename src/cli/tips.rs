@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn surplus_word_or_foreign_option_has_its_own_tip() {
+    fn surplus_word_or_foreign_option_has_its_tip() {
         let table = [
             ("run haiku the_sea", "raymond run haiku --input 'the sea'"),
             ("run haiku --var a=1 b=2", "repeat the option for each value: --var b=2"),

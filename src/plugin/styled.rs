@@ -330,7 +330,7 @@ mod columns_tests {
     const LEAST: [usize; 4] = [10, 8, 6, 30];
 
     #[test]
-    fn wide_columns_share_what_narrow_ones_leave() {
+    fn wide_columns_share_what_narrow_columns_leave() {
         let shared = |available, natural| widths(available, natural, LEAST, &[2, 1]);
         let table = [
             (200, [40, 50, 24, 80], [40, 50, 24, 80]),

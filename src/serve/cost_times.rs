@@ -162,7 +162,7 @@ mod tests {
     }
 
     #[test]
-    fn each_span_has_its_sum_and_small_names_are_one() {
+    fn each_span_has_its_sum_and_small_names_are_merged() {
         let mut charges: Vec<TimedCharge> = (0..9)
             .map(|number| charge(0, &format!("s{number}"), 1.0 + f64::from(number)))
             .collect();

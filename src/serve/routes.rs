@@ -592,7 +592,7 @@ mod assets_tests {
     }
 
     #[test]
-    fn page_has_no_script_of_its_own_and_loads_only_its_files() {
+    fn page_has_no_inline_script_and_loads_only_its_files() {
         let page = PAGE.text;
         assert!(!page.contains("style=") && !page.contains("<style") && !page.contains(" on"));
         for part in page.split("src=\"").chain(page.split("href=\"")).skip(1) {
@@ -734,7 +734,7 @@ mod openapi_tests {
     }
 
     #[test]
-    fn every_described_path_is_a_route_of_its_own() {
+    fn every_described_path_is_a_separate_route() {
         let document: Value = serde_json::from_str(DOCUMENT).expect("JSON");
         let mut routes = BTreeSet::new();
         for (path, operations) in document["paths"].as_object().expect("paths") {

@@ -105,7 +105,7 @@ mod tests {
     use crate::serve::backend::{CommandRefusal, FollowedRun};
 
     #[test]
-    fn only_changed_runs_are_told() {
+    fn only_changed_runs_are_sent() {
         let run = |id: &str, cost: u32| json!({ "run": id, "cost": cost });
         let told = |before: &[Value], now: &[Value]| -> Vec<(&'static str, String)> {
             changes(before, now).into_iter().map(|event| (event.name, event.data)).collect()

@@ -188,7 +188,7 @@ fn answer_with_spaces_and_without_quotes_is_shown_in_quotes() {
 }
 
 #[test]
-fn answer_to_a_question_that_was_answered_meanwhile_is_said_to_be_kept() {
+fn answer_to_a_question_answered_meanwhile_is_reported_as_kept() {
     let test = graph();
     test.run(&["."]).code(2);
     test.raymond(&["answer", "t", "ask_type=git"]).ok();

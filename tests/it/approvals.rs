@@ -80,7 +80,7 @@ fn allowed_call_runs_while_its_process_waits() {
 }
 
 #[test]
-fn denied_call_does_not_run_and_the_agent_is_told_why() {
+fn denied_call_does_not_run_and_the_agent_learns_why() {
     let test = workflow();
     let mut live = test.spawn(&["START.md"]);
     live.wait_event("approval_asked", 1);
@@ -172,7 +172,7 @@ fn answer_to_parked_turn_lets_only_the_same_call_run_once() {
 }
 
 #[test]
-fn denied_call_of_parked_turn_is_told() {
+fn denied_call_of_parked_turn_is_reported() {
     let test = workflow().rule(always().reply("<result>none</result>"));
     test.run(&["START.md", "--approval-hold", "1ms"]).code(2);
     answer(&test, &["a1=deny: use b"]).ok();
@@ -213,7 +213,7 @@ fn call_runs_once_if_raymond_is_killed_around_the_answer() {
 }
 
 #[test]
-fn call_that_may_have_run_is_asked_again_and_the_agent_is_told() {
+fn call_that_may_have_run_is_asked_again_and_reported_to_the_agent() {
     let test = workflow();
     test.script(&[
         touching(when("start").once()).hold_asked("never").reply("<result>ok</result>"),

@@ -52,7 +52,7 @@ fn unknown_run_is_error_with_hint() {
 }
 
 #[test]
-fn target_that_is_no_plain_name_fails_agent() {
+fn target_with_invalid_name_fails_agent() {
     for target in [r"sub\NEXT.md", "../SECRET.md", "/etc/passwd", "..", ".", "", "A\0B.md"] {
         let test = Test::new()
             .prompt("START.md", "start")

@@ -177,7 +177,7 @@ fn dry_run_tells_of_a_join_that_can_no_longer_be_met() {
 }
 
 #[test]
-fn folder_that_is_gone_is_told_once_and_needed_only_for_edits() {
+fn missing_folder_is_reported_once_and_needed_only_for_edits() {
     let test = Test::new()
         .file("wf/START.md", b"turn 1")
         .file("wf/NEXT.md", b"turn 2")
@@ -249,7 +249,7 @@ fn dry_run_finds_the_errors_of_the_branch_and_shows_the_edits() {
 }
 
 #[test]
-fn given_reply_comes_after_the_join_of_its_state_and_in_the_place_of_its_evaluator() {
+fn given_reply_comes_after_the_join_of_its_state_and_replaces_its_evaluator() {
     let test = Test::new()
         .prompt("START.md", "distribute")
         .prompt(

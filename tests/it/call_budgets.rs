@@ -47,7 +47,7 @@ fn agent_whose_call_has_spent_its_budget_fails() {
 }
 
 #[test]
-fn inner_call_counts_to_the_budget_of_the_outer_one() {
+fn inner_call_counts_to_the_budget_of_the_outer_call() {
     let test = caller("0.07")
         .prompt("INNER.md", "---\nbudget: 10\n---\ninner")
         .rule(when("more").reply(r#"<function return="MORE.md">INNER.md</function>"#).cost(0.02))

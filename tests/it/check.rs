@@ -177,7 +177,7 @@ fn non_utf8_graph_is_error() {
 }
 
 #[test]
-fn path_that_is_no_workflow_is_refused() {
+fn path_without_workflow_is_refused() {
     let test = Test::new().prompt("NEXT.md", "x").file("notes.txt", b"x");
     test.raymond(&["check", "gone"]).code(64).stderr_has("gone: there is no such file or folder");
     test.raymond(&["check", "notes.txt"])
@@ -435,7 +435,7 @@ fn policy_with_a_wrong_tag_is_neither_proposed_nor_written() {
 }
 
 #[test]
-fn shown_result_that_lacks_an_attribute_is_told_the_allowed_one() {
+fn shown_result_without_attribute_has_hint_to_the_allowed_attribute() {
     let policy = "---\nallowed_transitions: [{ tag: result, value: done }]\n---\n";
     let text = format!("{policy}Say hi. <result>hi</result>");
     Test::new().prompt("START.md", &text).raymond(&["check", "."]).says(

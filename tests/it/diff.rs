@@ -41,7 +41,7 @@ fn forking() -> Test {
 }
 
 #[test]
-fn equal_runs_exit_0_and_different_ones_show_the_first_difference() {
+fn equal_runs_exit_0_and_different_runs_show_the_first_difference() {
     let test = forking();
     test.run(&["START.md"]).ok();
     again(&test, "u", &[]).ok();
@@ -242,7 +242,7 @@ fn programs_are_compared_by_requests_and_answers_of_their_roles() {
 }
 
 #[test]
-fn records_that_a_causal_branch_has_kept_are_compared_with_their_own() {
+fn records_kept_by_a_causal_branch_are_compared_with_their_originals() {
     let test = Test::new()
         .prompt("START.md", "distribute")
         .prompt("GATHER.md", "---\njoin: all\n---\ngather")

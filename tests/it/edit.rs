@@ -16,7 +16,7 @@ fn before_next(workflow: Test) -> Test {
 const REPLACES: &str = "sed -i s/next/another/";
 
 #[test]
-fn edited_prompt_is_asked_in_the_place_of_the_one_that_was_due() {
+fn edited_prompt_replaces_the_pending_prompt() {
     let test = before_next(held()).env("EDITOR", REPLACES);
     test.raymond(&["edit", "t", "main"])
         .ok()

@@ -35,7 +35,7 @@ fn each_stored_record_is_read_and_written_as_it_stands() {
 }
 
 #[test]
-fn each_record_is_told_under_the_names_of_protocol_2() {
+fn each_record_has_the_names_of_protocol_2() {
     assert_eq!(STORED_LINES.lines().count(), PUBLIC_LINES.lines().count());
     for (stored, told) in STORED_LINES.lines().zip(PUBLIC_LINES.lines()) {
         let record = decode(stored).expect(stored);
@@ -46,7 +46,7 @@ fn each_record_is_told_under_the_names_of_protocol_2() {
 }
 
 #[test]
-fn each_told_record_fits_the_schema() {
+fn each_public_record_fits_the_schema() {
     let printed = schema(ProtocolPart::HostMessage);
     let validator = jsonschema::validator_for(&printed).expect("it is a schema");
     for line in values(PUBLIC_LINES) {

@@ -152,7 +152,7 @@ fn prompt_and_input_that_begin_with_a_slash_are_sent_as_text() {
 }
 
 #[test]
-fn command_with_nothing_to_say_takes_the_only_way_of_a_state_that_asks_for_it() {
+fn command_without_output_takes_the_implied_transition() {
     let said = result(&json!({ "num_turns": 0, "result": "" }));
     let test = Test::new()
         .prompt("START.md", &ONLY_NEXT.replace("---\nstart", "run_command: true\n---\n/compact"))
@@ -207,7 +207,7 @@ fn switch_that_is_refused_makes_a_new_process_that_has_the_options() {
 }
 
 #[test]
-fn change_of_the_model_after_a_refusal_is_told() {
+fn change_of_the_model_after_a_refusal_is_reported() {
     let changed = json!({
         "type": "system", "subtype": "model_refusal_fallback", "original_model": "opus",
         "fallback_model": "sonnet", "content": "Opus refused",

@@ -188,7 +188,7 @@ fn wrong_sort_of_file_is_reported_with_the_command_for_it() {
 }
 
 #[test]
-fn text_that_was_meant_otherwise_is_warned_of() {
+fn misleading_text_has_warning() {
     let test = small_flow().file("notes.txt", b"sea");
     let scripted = ["flow", "--agent", "scripted", "--dry-run", "--input"];
     for file in ["notes.txt", "@notes.txt"] {

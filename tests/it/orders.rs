@@ -129,7 +129,7 @@ fn turn_that_outlived_raymond_answers_its_message_before_it_is_over() {
 }
 
 #[test]
-fn message_that_a_failed_turn_has_read_is_told_to_the_next_try() {
+fn message_read_by_a_failed_turn_goes_to_the_retry() {
     let test = Test::new()
         .prompt("START.md", "start")
         .rule(when("start").once().tool("Bash").hold_tool("go").exit(1))
@@ -181,7 +181,7 @@ fn messages_to_an_agent_that_is_held_stand_in_its_next_prompt_and_in_no_other() 
 }
 
 #[test]
-fn message_to_a_stopped_run_is_told_once_it_goes_on() {
+fn message_to_a_stopped_run_is_delivered_after_resume() {
     let test = held();
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);
@@ -197,7 +197,7 @@ fn message_to_a_stopped_run_is_told_once_it_goes_on() {
 }
 
 #[test]
-fn message_is_told_again_to_a_turn_that_is_run_again() {
+fn message_is_delivered_again_to_a_repeated_turn() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")
@@ -353,7 +353,7 @@ fn family_is_held_while_others_go_on() {
 }
 
 #[test]
-fn stopped_agent_ends_with_its_turn_and_whoever_waits_is_told() {
+fn stopped_agent_ends_with_its_turn_and_waiting_agents_learn_of_it() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("GATHER.md", "---\njoin: all\non_failure: keep\n---\ngather {{results}}")
@@ -455,7 +455,7 @@ fn agent_that_is_held_and_stopped_at_once_ends_with_its_turn() {
 }
 
 #[test]
-fn message_that_comes_while_a_call_needs_approval_is_told_once() {
+fn message_during_an_approval_is_delivered_once() {
     for (hold, is_parked) in [("1h", false), ("1ms", true)] {
         let touch = json!({ "command": "touch a", "description": "make it" });
         let test = Test::new()

@@ -260,7 +260,7 @@ fn tag_has_to_have_the_filled_value_of_the_policy() {
 }
 
 #[test]
-fn unreadable_tag_beside_a_single_way_is_a_warning() {
+fn unreadable_tag_beside_implied_transition_is_a_warning() {
     let test = Test::new()
         .prompt("START.md", "---\nallowed_transitions:\n  - { tag: goto, target: NEXT }\n---\nstart <goto target=\"NEXT\">")
         .prompt("NEXT.md", "next")

@@ -46,7 +46,7 @@ fn assert_refused(test: &Test, refused: &RaymondOutcome, why: &str) {
 }
 
 #[test]
-fn branch_in_the_way_is_told_before_a_turn_is_paid() {
+fn existing_branch_is_reported_before_a_turn_is_paid() {
     for (branch, remedy) in [
         ("raymond", "rename it with `git branch -m raymond NAME`"),
         ("raymond/t", "rename it with `git branch -m raymond/t NAME`"),
@@ -64,14 +64,14 @@ fn branch_in_the_way_is_told_before_a_turn_is_paid() {
 }
 
 #[test]
-fn branch_in_the_way_does_not_matter_without_worktrees() {
+fn existing_branch_does_not_matter_without_worktrees() {
     let test = place().prompt("WORKER.md", "work");
     git(&test.flow(), &["checkout", "-q", "-b", "raymond"]);
     test.run(&["START.md"]).ok().ended("main.1", "worked");
 }
 
 #[test]
-fn branch_that_an_agent_makes_in_the_way_is_told_at_the_worktree() {
+fn branch_made_by_an_agent_is_reported_at_the_worktree() {
     let test = place();
     test.script(&[
         when("start").runs("git branch raymond").reply("<fork next=\"END.md\">WORKER.md</fork>"),

@@ -90,7 +90,7 @@ fn command_of_a_program_before_a_failure_is_not_repeated() {
 }
 
 #[test]
-fn command_of_a_program_before_its_own_failure_is_not_repeated() {
+fn command_of_a_program_before_its_failure_is_not_repeated() {
     for metadata in ["", "(metadata (publish-state true))"] {
         let test = Test::new().env("RAYMOND_TRUST", "true").file(
             "p.lisp",

@@ -45,7 +45,7 @@ fn two_failed_of_five_cost_two_agents_and_join_receives_them() {
 }
 
 #[test]
-fn join_that_went_on_is_told_and_not_asked_again() {
+fn finished_join_is_reported_and_not_asked_again() {
     let test = five_workers("all\non_failure: keep");
     test.run(&ONE_RESTART).ok().ended("main", "gathered");
     let plan = test.raymond(&["retry", "t", "--dry-run", "--json"]).json();
@@ -64,7 +64,7 @@ fn join_that_went_on_is_told_and_not_asked_again() {
 }
 
 #[test]
-fn selection_by_state_and_cause_and_wrong_ones_are_named() {
+fn wrong_selections_by_state_and_cause_are_named() {
     let test = five_workers("all\non_failure: keep");
     test.run(&ONE_RESTART).ok();
     let retry = |more: &[&str]| test.raymond(&[&["retry", "t", "--dry-run"], more].concat());

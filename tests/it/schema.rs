@@ -45,7 +45,7 @@ fn printed_schemas_match_committed_files() {
 }
 
 #[test]
-fn description_of_the_page_is_the_kept_one() {
+fn description_of_the_page_matches_the_kept_file() {
     let kept = root().join("schema/openapi.json");
     let made = serde_json::to_string_pretty(&raymond::cli::serve::openapi::document());
     let made = made.expect("JSON") + "\n";

@@ -305,7 +305,7 @@ fn folder_beside_the_root_may_have_a_dot_and_is_named_where_it_is_missing() {
 }
 
 #[test]
-fn command_beside_the_root_names_a_file_of_its_own_folder() {
+fn command_beside_the_root_names_a_file_of_its_folder() {
     let graph = r#"
 name: review
 version: "1.0.0"
@@ -431,7 +431,7 @@ fn picture_names_the_other_folder() {
 }
 
 #[test]
-fn agent_of_a_folder_is_told_by_the_journal_alone() {
+fn agent_of_a_folder_is_known_from_the_journal_alone() {
     let test = composed();
     test.run(&["START.md"]).ok();
     wait_until("the snapshot is removed", || {
@@ -441,7 +441,7 @@ fn agent_of_a_folder_is_told_by_the_journal_alone() {
 }
 
 #[test]
-fn printed_text_is_shown_beside_the_one_tag() {
+fn printed_text_is_shown_beside_the_tag() {
     let test = Test::new()
         .prompt("START.md", "start")
         .prompt("NEXT.md", "next")

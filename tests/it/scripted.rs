@@ -143,7 +143,7 @@ fn slowest_agent_of_many_is_named_also_if_its_turn_was_before_a_pause() {
 }
 
 #[test]
-fn retry_takes_a_corrected_reply_in_the_place_of_the_refused_one() {
+fn retry_takes_a_corrected_reply() {
     let state = |tag: &str| format!("---\nallowed_transitions: [{{ tag: {tag} }}]\n---\nx");
     let test = Test::new()
         .prompt("START.md", &state("goto, target: NEXT.md"))

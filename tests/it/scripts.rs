@@ -309,7 +309,7 @@ fn status_after_a_kill_says_that_a_script_is_run_again() {
 }
 
 #[test]
-fn picture_has_the_ways_out_of_scripts() {
+fn picture_has_the_transitions_of_scripts() {
     let test = Test::new()
         .prompt("START.md", "---\nallowed_transitions:\n  - { tag: goto, target: A.sh }\n---\nGo.")
         .file("A.sh", b"echo \"<goto>B.md</goto>\"\n")

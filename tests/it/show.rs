@@ -143,7 +143,7 @@ fn unknown_agent_is_refused_with_a_suggestion() {
 }
 
 #[test]
-fn show_without_agent_shows_the_only_one_or_the_commands_for_all() {
+fn show_without_agent_shows_the_only_agent_or_the_commands_for_all() {
     let test = pair();
     test.run(&["START.md"]).ok();
     test.raymond(&["show", "t"])

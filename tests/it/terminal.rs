@@ -127,7 +127,7 @@ fn resize_and_ctrl_c_leave_no_fragments_of_the_live_view() {
 }
 
 #[test]
-fn verbose_run_has_a_line_for_each_agent_and_quiet_one_only_for_the_first() {
+fn verbose_run_has_a_line_for_each_agent_and_quiet_run_only_for_the_first() {
     let test = fan_out(30);
     test.release("go");
     let verbose = test.run(&["START.md", "--stagger", "0s", "-v"]);

@@ -30,7 +30,7 @@ fn notice_of_usage_limit_pauses_run_whatever_its_status() {
 }
 
 #[test]
-fn absent_network_uses_no_restart_and_is_told_once() {
+fn absent_network_uses_no_restart_and_is_reported_once() {
     let codes =
         ["ECONNRESET", "ENOTFOUND", "ETIMEDOUT", "ECONNREFUSED", "EAI_AGAIN", "UND_ERR_SOCKET"];
     let mut test = Test::new().prompt("START.md", "start").prompt("NEXT.md", "next");
@@ -189,7 +189,7 @@ fn flood_of_stderr_leaves_only_its_end() {
 }
 
 #[test]
-fn each_failure_has_the_stderr_of_its_own_process() {
+fn each_failure_has_the_stderr_of_its_process() {
     let numbers: Vec<u32> = (10..70).collect();
     let mut test = Test::new()
         .prompt("START.md", "start")

@@ -309,7 +309,7 @@ fn many_files_and_file_that_became_a_directory_are_restored() {
 }
 
 #[test]
-fn ignored_file_that_git_was_told_to_keep_is_in_the_next_snapshot() {
+fn force_added_ignored_file_is_in_the_next_snapshot() {
     let test = place_with("", "git add -f hidden.log && git commit -q -m hidden");
     test.run(&["START.md"]).ok();
     branch(&test, "b", "main#3").ok();

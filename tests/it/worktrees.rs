@@ -338,7 +338,7 @@ fn worktree_is_not_pruned_while_a_child_works_in_it() {
 }
 
 #[test]
-fn second_attempt_is_told_of_the_changes_that_the_first_one_left() {
+fn second_attempt_learns_of_the_changes_left_by_the_first() {
     let test = Test::new()
         .prompt("START.md", "---\nworktree: true\n---\nstart")
         .rule(when("start").once().runs("echo entry >> notes.txt").signal(9))

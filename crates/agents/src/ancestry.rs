@@ -441,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn environments_of_agents_are_told_from_those_of_hooks() {
+    fn environment_of_agent_differs_from_that_of_hook() {
         let run = (RUN, "r");
         for (variables, name) in [
             (vec![run, (AGENT, "main")], Some("main")),

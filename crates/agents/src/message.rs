@@ -123,7 +123,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_begins_with_a_slash_is_no_command_unless_its_state_says_so() {
+    fn text_with_leading_slash_is_a_command_only_if_its_state_says_so() {
         let id = MessageId::new("m");
         for text in ["/clear", "/model opus", "/srv/app: fix it", "/", "\n/clear", "\n\n/x\ny"] {
             for asked in [sent(&prompt(&id, text, false)), sent(&steering(&id, text))] {

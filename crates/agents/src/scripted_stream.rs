@@ -247,7 +247,7 @@ mod taken_replies_tests {
     }
 
     #[test]
-    fn taken_replies_outlive_their_process_and_a_repeated_turn_takes_its_own_again() {
+    fn taken_replies_outlive_their_process_and_a_repeated_turn_takes_its_reply_again() {
         let steps = tempfile::tempdir().expect("a directory");
         let taken = TakenReplies::new(steps.path());
         let before =

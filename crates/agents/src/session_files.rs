@@ -302,7 +302,7 @@ mod session_messages_tests {
     use super::*;
 
     #[test]
-    fn messages_that_the_origin_lacks_were_said() {
+    fn messages_that_the_origin_lacks_are_counted() {
         let folder = tempfile::tempdir().expect("a directory");
         let [origin, session] = ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name));
         let found = || messages(&session, &origin).expect("read");

@@ -212,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn command_stays_one() {
+    fn command_stays_a_command() {
         let folder = tempfile::tempdir().expect("a directory");
         let mut turn = input(&[]);
         "/deploy now".clone_into(&mut turn.prompt);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn beginning_is_bounded_and_does_not_repeat_an_earlier_one() {
+    fn beginning_is_bounded_and_does_not_repeat_an_earlier_beginning() {
         let folder = tempfile::tempdir().expect("a directory");
         let steps = folder.path();
         let long = "é".repeat(MAX_TEXT_BYTES);

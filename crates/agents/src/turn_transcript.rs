@@ -568,7 +568,7 @@ mod file_changes_tests {
     }
 
     #[test]
-    fn answered_calls_are_changes_and_failed_ones_are_none() {
+    fn answered_calls_are_changes_and_failed_calls_are_not() {
         let found = changes(&[
             call("1", "Write", &json!({ "file_path": "/w/a", "content": "x" })),
             call(

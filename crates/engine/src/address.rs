@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn other_texts_are_no_addresses() {
+    fn other_texts_are_not_addresses() {
         for (text, why) in [
             ("db.example", "no `://`"),
             ("mysql://u:s3cret@db/x", "unknown engine `mysql`"),

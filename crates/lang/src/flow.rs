@@ -413,7 +413,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn long_ways_are_followed_in_linear_time() {
+    fn long_paths_are_followed_in_linear_time() {
         let edges = (0..200_000).map(|place| (place, place + 1));
         let map = FlowMap::new([], edges);
         assert_eq!(map.reached_from([0]).len(), 200_001);
@@ -443,7 +443,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn far_nodes_are_folded_into_one() {
+    fn far_nodes_are_folded_into_one_node() {
         let mut drawing = Flow::default();
         for index in 0..5 {
             drawing.place(&index.to_string(), "x", PlaceKind::Action);

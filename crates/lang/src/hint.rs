@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn composed_and_decomposed_names_are_told_apart() {
+    fn composed_and_decomposed_names_have_hint() {
         for (this, other) in [
             ("PRÜFUNG.md", "PRU\u{308}FUNG.md"),
             ("é.md", "e\u{301}.md"),

@@ -524,7 +524,7 @@ mod peer_manifest_tests {
     }
 
     #[test]
-    fn own_manifest_comes_before_that_of_the_peer() {
+    fn manifest_of_folder_comes_before_that_of_peer() {
         let peer = "id: x\ndefault_budget: 5\n".to_owned();
         let files: BTreeMap<String, String> = [(super::GRAPH.to_owned(), peer)].into();
         let with = |budget| Manifest { budget, ..Manifest::default() }.with_peer(&files).budget;

@@ -529,7 +529,7 @@ mod tests {
     }
 
     #[test]
-    fn turn_after_a_failed_one_takes_the_next_reply() {
+    fn turn_after_a_failed_turn_takes_the_next_reply() {
         let yaml = "A.md:\n  - { fail: limit, resets: 2s, cost: $0.5 }\n  - done\n";
         let replies = ScriptedReplies::parse("r", yaml).expect("valid");
         assert!(replies.depends_on_taken("A.md", LIMITS));

@@ -242,7 +242,7 @@ mod tests {
     }
 
     #[test]
-    fn own_rules_come_first_and_are_counted() {
+    fn given_rules_come_first_and_are_counted() {
         let mut rules = ScrubRules::usual();
         rules.add_pattern("scrub-1", "acme-[0-9]+").expect("a pattern");
         rules.add_value("env:TOKEN", "a.b+c").expect("a value");

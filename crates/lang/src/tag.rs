@@ -647,7 +647,7 @@ mod misspelt_tests {
     }
 
     #[test]
-    fn prose_about_tags_and_tags_of_other_kinds_are_no_near_misses() {
+    fn prose_about_tags_and_other_tags_are_not_near_misses() {
         for text in [
             "Answer with <goto> or <result>.",
             "<goto>A.md</goto>, <result>x</result>",
@@ -724,7 +724,7 @@ mod print_tests {
     use crate::tag::{find, written};
 
     #[test]
-    fn print_stands_beside_the_one_tag_and_is_no_transition() {
+    fn print_stands_beside_the_tag_and_is_not_a_transition() {
         let found = find("<print> half done </print>\n<goto>A.md</goto><print></print>");
         assert_eq!((found.tags.len(), found.shown), (1, vec!["half done".to_owned()]));
         let found =
@@ -734,7 +734,7 @@ mod print_tests {
     }
 
     #[test]
-    fn open_print_is_text_and_long_ones_are_cut() {
+    fn open_print_is_text_and_long_print_is_cut() {
         let found = find("<print>never closed <goto>A.md</goto>");
         assert_eq!((found.tags.len(), found.shown.len()), (1, 0));
         let many = "<print>x</print>".repeat(MAX_PRINTS + 5);

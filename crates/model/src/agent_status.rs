@@ -344,7 +344,7 @@ mod tests {
     }
 
     #[test]
-    fn agent_of_shared_run_waits_for_host_until_it_has_one() {
+    fn agent_of_shared_run_waits_until_it_has_a_host() {
         let mut scene = Scene::begin();
         let shared = RunObservation { is_shared: true, ..NOW };
         assert_eq!(names(&scene, shared), ["running", "host"]);

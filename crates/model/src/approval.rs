@@ -515,7 +515,7 @@ mod stage_tests {
     }
 
     #[test]
-    fn answer_that_may_have_been_told_is_no_grant() {
+    fn answer_that_may_have_been_delivered_is_not_a_grant() {
         let mut approvals = StepApprovals::default();
         (1..=2).for_each(|number| approvals.ask(asked(number, 0), None));
         approvals.answer(1, 0, ApprovalVerdict::Allow).expect("open");
@@ -529,7 +529,7 @@ mod stage_tests {
     }
 
     #[test]
-    fn allowed_call_of_failed_turn_is_not_granted_but_told() {
+    fn allowed_call_of_failed_turn_is_reported_and_not_granted() {
         let mut approvals = StepApprovals::default();
         (1..=3).for_each(|number| approvals.ask(asked(number, 0), None));
         approvals.answer(1, 0, ApprovalVerdict::Allow).expect("open");

@@ -538,7 +538,7 @@ mod report_effects_tests {
     }
 
     #[test]
-    fn transition_of_strictest_plugin_is_taken_before_accepted_one() {
+    fn transition_of_strictest_plugin_replaces_accepted_transition() {
         let overriding =
             || ConsultVerdict::Override { transition: goto("B.md"), reason: String::new() };
         let hold = || ConsultVerdict::Hold { until: Timestamp(9), reason: String::new() };
@@ -564,7 +564,7 @@ mod report_effects_tests {
     }
 
     #[test]
-    fn permit_is_returned_of_agent_that_ended_and_of_turn_that_was_not_begun() {
+    fn permit_returns_after_ended_agent_and_after_unstarted_turn() {
         let due = report(TurnJudgement::NotStarted).turn;
         let later = TurnId { step: due.step + 1, ..due.clone() };
         let table = [

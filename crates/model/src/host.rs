@@ -291,7 +291,7 @@ mod home_tests {
     use super::*;
 
     #[test]
-    fn epoch_without_host_is_no_home() {
+    fn epoch_without_host_is_not_a_home() {
         let read = serde_json::from_str::<Home>(r#"{"epoch":2}"#).map_err(|e| e.to_string());
         assert!(read.is_err_and(|error| error.contains("needs the host")));
         for text in ["{}", r#"{"host":"a","epoch":2}"#, r#"{"host":"a"}"#] {

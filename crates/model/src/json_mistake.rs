@@ -392,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn text_that_is_no_json_has_place_and_sentence() {
+    fn invalid_json_has_place_and_sentence() {
         for (text, expected) in [
             ("", "line 1, column 0: it ends too early"),
             ("[1,\n 2", "line 2, column 2: it ends too early"),
@@ -473,7 +473,7 @@ mod value_path_tests {
     }
 
     #[test]
-    fn text_that_is_no_path_is_error_with_reason() {
+    fn invalid_path_is_error_with_reason() {
         for (text, why) in [
             ("", "a name is missing"),
             ("a..b", "a name is missing"),

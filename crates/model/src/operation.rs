@@ -362,7 +362,7 @@ mod tests {
     }
 
     #[test]
-    fn operation_of_a_pack_is_stored_as_any_other_and_an_unknown_one_is_refused() {
+    fn operation_of_a_pack_is_stored_and_unknown_operation_is_refused() {
         let stored = json!({"type": "source_exists", "id": "a"});
         let operation: Operation = serde_json::from_value(stored.clone()).expect("an operation");
         assert_eq!((operation.name(), operation.class()), ("source_exists", RecoveryClass::Read));

@@ -235,7 +235,7 @@ mod tests {
     }
 
     #[test]
-    fn answer_stands_for_its_option_or_its_own_text() {
+    fn answer_is_its_option_or_its_text() {
         use serde_json::json;
         for (answer, text) in [
             (json!({"id": "git", "raw": "1"}), Some("git")),

@@ -437,7 +437,7 @@ mod failures_tests {
     }
 
     #[test]
-    fn results_and_unneeded_agents_are_no_failures() {
+    fn results_and_unneeded_agents_are_not_failures() {
         let failures = AgentFailures::of(&ended(&[
             ("A.md", None, false),
             ("A.md", Some(FailureCause::Unneeded), true),

@@ -697,7 +697,7 @@ mod run_lineage_tests {
     }
 
     #[test]
-    fn runs_of_the_same_id_share_nothing_unless_one_began_the_other() {
+    fn runs_of_the_same_id_share_nothing_unless_one_started_the_other() {
         let lineage_of_s = lineage("s", &[("a", 1)], 50);
         assert_eq!(lineage_of_s.shared_with(&lineage("t", &[("a", 1)], 50)), 0);
         let branch = lineage("s", &[("a", 1), ("b", 21)], 40);

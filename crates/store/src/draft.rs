@@ -180,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn drafts_of_dead_processes_are_removed_and_those_of_live_ones_stay() {
+    fn drafts_of_dead_processes_are_removed_and_those_of_live_processes_stay() {
         let dir = tempfile::tempdir().expect("a directory");
         let live = DraftMaker::this_process();
         // Its number was given to this process later.

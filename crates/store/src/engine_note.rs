@@ -199,7 +199,7 @@ mod host_identity_tests {
     use super::*;
 
     #[test]
-    fn identity_stays_over_restarts_and_one_worker_has_it() {
+    fn identity_survives_restarts_and_belongs_to_one_worker() {
         let place = tempfile::tempdir().expect("a directory");
         let first = HostIdentity::take(place.path()).expect("made");
         let taken = HostIdentity::take(place.path()).expect_err("taken").to_string();

@@ -452,7 +452,7 @@ mod journal_file_tests {
     use super::*;
 
     #[test]
-    fn base_and_own_records_are_read_as_one_from_any_place() {
+    fn base_and_new_records_are_read_as_one_from_any_place() {
         let place = tempfile::tempdir().expect("a directory");
         let journal = place.path().join("journal.jsonl");
         std::fs::write(&journal, "own").expect("written");

@@ -106,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lock_of_dead_holder_is_waited_for() {
+    fn lock_waits_for_dead_holder() {
         let place = tempfile::tempdir().expect("a directory");
         let (path, id) = (place.path().join("lock"), RunId::parse("r").expect("a run"));
         let held = acquire(&path, &id).expect("nobody has it");

@@ -284,7 +284,7 @@ mod tests {
     }
 
     #[test]
-    fn removal_counts_bytes_and_finishes_earlier_one() {
+    fn removal_counts_bytes_and_finishes_earlier_removal() {
         let (_place, root, id) = run();
         let left = root.runs().join(".removed-r/steps");
         std::fs::create_dir_all(&left).expect("made");

@@ -464,7 +464,7 @@ mod place_tests {
     use super::*;
 
     #[test]
-    fn taken_ids_and_files_in_the_way_are_found_and_nothing_is_made() {
+    fn taken_ids_and_blocking_files_are_found_and_nothing_is_created() {
         let dir = tempfile::tempdir().expect("a directory");
         let root = RunsRoot::new(dir.path().join("new/ray"));
         let id = RunId::parse("t").expect("an id");

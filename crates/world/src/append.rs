@@ -538,7 +538,7 @@ mod note_tests {
     }
 
     #[test]
-    fn operation_notes_record_nothing_begun_or_done() {
+    fn operation_notes_record_nothing_started_or_done() {
         let place = tempfile::tempdir().expect("a directory");
         let note =
             OperationNotes::of(&place.path().join("steps"), &StepProofs::default(), "main.1");
@@ -559,7 +559,7 @@ mod note_tests {
     }
 
     #[test]
-    fn outcome_note_without_proof_counts_as_begun_only() {
+    fn outcome_note_without_proof_counts_as_started_only() {
         let place = tempfile::tempdir().expect("a directory");
         let with = |key: &str, stem: &str| {
             let proofs = StepProofs { key: Some(ProofKey::new(key)), believes_unproven: false };

@@ -603,7 +603,7 @@ mod git_place_tests {
     }
 
     #[test]
-    fn git_is_told_the_place_that_was_judged() {
+    fn git_gets_the_checked_place() {
         let (_kept, root) = place(&["r/.git/objects", "r/below"], &[]);
         let r = root.join("r");
         let repository = found(&r.join("below"));

@@ -294,7 +294,7 @@ mod protected_paths_tests {
     }
 
     #[test]
-    fn worktree_is_writable_only_by_its_own_agent() {
+    fn worktree_is_writable_only_by_its_agent() {
         let kept = tempfile::tempdir().expect("a directory");
         let root = kept.path().canonicalize().expect("it is there");
         let mine = root.join("mine");

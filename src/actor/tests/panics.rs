@@ -164,7 +164,7 @@ fn agent_panicking_before_turn_restarts_in_same_state() {
 }
 
 #[test]
-fn always_panicking_agent_fails_with_own_error() {
+fn always_panicking_agent_fails_with_its_error() {
     let trap = Trap::new(On::Reading, "W.md", u32::MAX);
     let stage = Stage::new();
     let outcome = stage.play(patient(2), trap, &Player::echo());

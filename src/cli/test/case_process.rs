@@ -473,7 +473,7 @@ mod live_terms_tests {
     }
 
     #[test]
-    fn case_spends_no_more_and_may_do_no_more_than_its_terms_say() {
+    fn case_spends_and_does_at_most_what_its_terms_allow() {
         assert_eq!(shown(&[], None), "--budget=0.5 --shutdown=5s");
         assert_eq!(
             shown(&[("model", "opus"), ("max_agents", "3")], Some("haiku")),

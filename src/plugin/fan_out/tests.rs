@@ -94,7 +94,7 @@ fn estimate_follows_the_rate_of_the_last_minutes() {
 }
 
 #[test]
-fn rates_and_times_are_told_in_fitting_units() {
+fn rates_and_times_are_shown_in_fitting_units() {
     assert_eq!([rate_text(6240), rate_text(59)], ["104/min", "59/h"]);
     let texts = [1, 41_000, 60_000, 60_001, 99 * 60_000, 150 * 60_000].map(left_text);
     let expected = [

@@ -83,7 +83,7 @@ fn each_agent_row_shows_its_activity() {
 }
 
 #[test]
-fn activity_stays_on_narrow_terminal_and_wide_one_cuts_nothing() {
+fn activity_stays_on_narrow_terminal_and_wide_terminal_cuts_nothing() {
     let long = |activity| {
         let (id, state) = ("main.1.22.333.4444.55555", "REVIEW_OF_THE_WHOLE_LIBRARY_WORK.md");
         let mut view = view(&AgentId::parse(id).expect("an id"), state, activity);

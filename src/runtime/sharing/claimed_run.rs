@@ -663,7 +663,7 @@ mod silent_hosts_tests {
     }
 
     #[test]
-    fn silence_that_is_waited_for_is_told_once_with_its_end() {
+    fn silence_of_awaited_host_is_reported_once_with_its_end() {
         let mut silent = SilentHosts::default();
         let mut news_of = |standing, silent_for, is_waited_for| {
             let seen = [host(standing, silent_for)];
@@ -719,7 +719,7 @@ mod reported_error_tests {
     use crate::engine::EngineError;
 
     #[test]
-    fn error_that_a_person_can_mend_is_told_once_and_so_is_its_end() {
+    fn error_that_a_person_can_fix_is_reported_once_with_its_end() {
         let (engine, why) = ("postgres://x".to_owned(), "no right".to_owned());
         let refused =
             || Error::from(EngineError::Refused { engine: engine.clone(), why: why.clone() });

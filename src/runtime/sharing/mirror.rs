@@ -649,7 +649,7 @@ mod contents_tests {
     use super::*;
 
     #[test]
-    fn items_keep_their_order_and_the_first_error_is_told() {
+    fn items_keep_their_order_and_the_first_error_is_reported() {
         let items: Vec<u32> = (0..100).collect();
         assert_eq!(side_by_side(&items, |item| Ok::<_, u32>(item + 1)), Ok((1..=100).collect()));
         let odd = |item: &u32| if item % 30 == 29 { Err(*item) } else { Ok(()) };

@@ -192,7 +192,7 @@ mod tests {
     }
 
     #[test]
-    fn host_refuses_what_its_own_person_did_not_allow() {
+    fn host_refuses_what_its_person_did_not_allow() {
         let none = HostPolicy::default();
         assert_eq!(none.refusal(&claude()), None);
         let mut trusting = claude();

@@ -495,7 +495,7 @@ mod tests {
     }
 
     #[test]
-    fn worker_is_told_why_it_has_to_end() {
+    fn worker_learns_why_it_has_to_end() {
         let [lost, active] = [HostStanding::Lost, HostStanding::Active].map(host);
         let claim = HostClaim { host: lost.host.clone(), epoch: HostEpoch(1) };
         let cases = [

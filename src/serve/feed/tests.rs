@@ -79,7 +79,7 @@ fn reader_that_returns_gets_what_it_lacks_and_nothing_twice() {
 }
 
 #[test]
-fn reader_of_another_stream_gets_records_after_its_own() {
+fn reader_of_another_stream_gets_later_records() {
     let (source, feed) = feed();
     source.add(5);
     assert!(step(&feed));

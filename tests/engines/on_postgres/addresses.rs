@@ -38,7 +38,7 @@ fn wrong_users_and_passwords_are_refused() {
 }
 
 #[test]
-fn databases_and_ports_that_are_not_there_are_told() {
+fn missing_databases_and_ports_are_named() {
     let database = Database::new();
     let port = database.server.port;
     let elsewhere = format!("postgres://ray:{PASSWORD}@127.0.0.1:{port}/nowhere");
@@ -52,7 +52,7 @@ fn databases_and_ports_that_are_not_there_are_told() {
 }
 
 #[test]
-fn a_server_of_another_kind_is_told() {
+fn server_of_another_kind_is_refused() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
     thread::spawn(move || {
@@ -67,7 +67,7 @@ fn a_server_of_another_kind_is_told() {
 }
 
 #[test]
-fn wrong_parameters_are_told() {
+fn wrong_parameters_are_named() {
     let database = Database::new();
     let with = |parameter: &str| format!("{}?{parameter}", database.url());
     assert_told(&with("sslmode=maybe"), false, &["sslmode is none of disable, prefer"]);

@@ -62,7 +62,7 @@ fn damaged_tables_are_named() {
 }
 
 #[test]
-fn users_without_rights_are_told_what_to_grant() {
+fn users_without_rights_learn_what_to_grant() {
     let database = Database::new();
     let refused = |url: &str| {
         let error = connected(url).expect_err("no rights");
@@ -144,7 +144,7 @@ fn rights_of_the_documentation_are_enough() {
     let properties: [fn(&dyn Engine, &dyn Engine); 9] = [
         leases::terms_are_replaced,
         leases::an_ended_run_is_listed_as_ended,
-        log::an_append_that_had_begun_is_completed,
+        log::a_started_append_is_completed,
         space::a_removed_command_does_not_come_back,
         space::contents_are_kept_by_their_checksums,
         hosts::a_removed_host_is_gone,
@@ -189,7 +189,7 @@ fn a_server_that_may_lose_what_it_acknowledged_is_refused() {
 }
 
 #[test]
-fn a_server_that_takes_no_writes_is_said_to_be_a_standby() {
+fn read_only_server_is_named_a_standby() {
     let server = Arc::new(Server::new(""));
     let database = Database::on(server.clone());
     let engine = database.engine();
@@ -220,7 +220,7 @@ fn database_that_cannot_store_all_texts_is_refused() {
 }
 
 #[test]
-fn what_no_column_takes_is_said_to_be_unstorable() {
+fn values_that_no_column_takes_are_unstorable() {
     let database = Database::new();
     let engine = database.engine();
     let (lease, claim) = (started_run(&*engine), served_host(&*engine));

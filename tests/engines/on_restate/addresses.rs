@@ -46,7 +46,7 @@ fn answers(answer: &'static str) -> u16 {
 }
 
 #[test]
-fn what_is_no_ingress_is_told() {
+fn address_without_ingress_is_refused() {
     let closed = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
     let closed = closed.expect("a free port").port();
     let nobody = refused(&format!("restate://ray:{PASSWORD}@127.0.0.1:{closed}"));
@@ -61,7 +61,7 @@ fn what_is_no_ingress_is_told() {
 }
 
 #[test]
-fn other_versions_are_told() {
+fn other_versions_are_named() {
     let calls = answers(
         "HTTP/1.1 426 Upgrade Required\r\ncontent-type: application/json\r\ncontent-length: 15\r\nconnection: close\r\n\r\n{\"message\":\"7\"}",
     );
@@ -75,7 +75,7 @@ fn other_versions_are_told() {
 }
 
 #[test]
-fn server_without_the_objects_and_one_whose_admin_is_elsewhere_are_told() {
+fn server_without_objects_or_admin_is_named() {
     let server = RestateServer::new("");
     assert_told(&refused(&server.url()), false, &["raymond worker --listen"]);
     let options = |listen: &str| ServingOptions {

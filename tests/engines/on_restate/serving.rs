@@ -65,7 +65,7 @@ fn wait_host(server: &RestateServer, name: &str) {
 }
 
 #[test]
-fn another_worker_takes_the_place_of_a_killed_one() {
+fn another_worker_replaces_a_killed_worker() {
     let server = RestateServer::new("");
     let mut first = ListeningWorker::start(&server, "one");
     wait_host(&server, "one");

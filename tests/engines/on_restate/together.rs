@@ -72,7 +72,7 @@ impl Drop for EndOfThreads<'_> {
 }
 
 #[test]
-fn each_gets_its_own_answer_and_none_suffers_from_another() {
+fn each_call_gets_its_answer_and_none_fails_another() {
     let has_refused = Arc::new(AtomicBool::new(false));
     let url = format!("restate://127.0.0.1:{}", serve(Arc::clone(&has_refused)));
     let engine = connect(&EngineAddress::parse(&url).expect("an address")).expect("an engine");

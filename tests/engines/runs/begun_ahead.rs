@@ -41,7 +41,7 @@ fn keys(cluster: &Cluster) -> Vec<String> {
 }
 
 #[test]
-fn run_of_turns_begun_ahead_is_stopped_and_goes_on() {
+fn run_of_turns_started_ahead_is_stopped_and_continues() {
     let cluster = cluster();
     let (worker, supervisor) = begun(&cluster);
     let third = cluster.machine("c");
@@ -93,7 +93,7 @@ fn run_is_stopped_after_its_worker_was_killed_and_came_back() {
 }
 
 #[test]
-fn turn_of_claude_code_is_not_begun_before_it_has_a_slot() {
+fn turn_of_claude_code_does_not_start_before_it_has_a_slot() {
     let cluster = cluster();
     let items = "[&quot;a&quot;,&quot;b&quot;,&quot;c&quot;,&quot;d&quot;]";
     let fork = format!(r#"<fork next="JOIN.md" each="{items}" as="item">WORK.md</fork>"#);

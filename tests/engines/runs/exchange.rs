@@ -203,7 +203,7 @@ fn agents_wait_for_an_exchange_that_is_away_and_pay_nothing_twice() {
 }
 
 #[test]
-fn pushed_work_of_a_lost_host_goes_on_at_another_one() {
+fn pushed_work_of_a_lost_host_continues_at_another() {
     let cluster = Cluster::new()
         .file("START.md", "start")
         .file("WORK.md", "---\nworktree: true\nhost: far\n---\nwork")

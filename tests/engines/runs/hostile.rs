@@ -41,7 +41,7 @@ fn file_of_changed_terms_is_written_nowhere() {
 }
 
 #[test]
-fn directory_of_changed_terms_is_put_right_by_whoever_resumes() {
+fn directory_of_changed_terms_is_corrected_on_resume() {
     let cluster = Cluster::new().file("START.md", "start");
     cluster.script(&[holds("start", "go", "<result>done</result>")]);
     let machine = cluster.machine("s");

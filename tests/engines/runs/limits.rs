@@ -65,7 +65,7 @@ fn moment(time: &Value) -> jiff::Timestamp {
 }
 
 #[test]
-fn usage_limit_at_one_host_is_waited_for_by_all() {
+fn usage_limit_at_one_host_holds_all() {
     let cluster = three(Cluster::new());
     cluster.script(&[holds("start", "begin", &fork())]);
     let root = cluster.root().to_str().expect("a path");

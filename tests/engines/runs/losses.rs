@@ -7,7 +7,7 @@ use super::fake::holds;
 use super::flows::{TURNS, fork, held_at_work, three};
 
 #[test]
-fn agents_of_a_lost_host_go_on_at_another_one() {
+fn agents_of_a_lost_host_continue_at_another() {
     let cluster = three(Cluster::new());
     cluster.script(&[&[holds("start", "go", &fork())], &held_at_work()[..]].concat());
     let lost = cluster.machine("a").worker(3, &[]);

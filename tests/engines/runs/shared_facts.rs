@@ -263,7 +263,7 @@ fn run_that_a_program_starts_shares_the_facts() {
 }
 
 #[test]
-fn agent_is_told_that_it_cannot_change_facts_of_an_engine() {
+fn agent_learns_that_it_cannot_change_facts_of_an_engine() {
     let cluster = Cluster::new().file("START.md", "start");
     let said = cluster.root().join("said");
     let words = format!(

@@ -15,7 +15,7 @@ fn agent(cluster: &Cluster, id: &str) -> Value {
 }
 
 #[test]
-fn running_turns_and_waits_are_told_with_their_host_on_any_machine() {
+fn running_turns_and_waits_are_shown_with_their_host_on_any_machine() {
     let cluster = three(Cluster::new());
     cluster.script(&held_at_work());
     let third = cluster.machine("c");
@@ -56,7 +56,7 @@ fn running_turns_and_waits_are_told_with_their_host_on_any_machine() {
 }
 
 #[test]
-fn label_that_no_host_has_is_named_by_whoever_asks() {
+fn label_that_no_host_has_is_named() {
     let cluster = three(Cluster::new()).file("START.md", "---\nhost: gpu\n---\nstart");
     cluster.script(&held_at_work());
     let _worker = cluster.machine("a").worker(2, &[]);
@@ -71,7 +71,7 @@ fn label_that_no_host_has_is_named_by_whoever_asks() {
 }
 
 #[test]
-fn silent_host_is_named_by_whoever_waits_or_looks() {
+fn silent_host_is_named_by_waits_and_views() {
     let cluster = three(Cluster::new());
     cluster.script(&held_at_work());
     let worker = cluster.machine("a").worker(3, &[]);

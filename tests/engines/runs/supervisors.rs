@@ -62,7 +62,7 @@ fn turns_that_finish_while_nobody_supervises_are_not_lost() {
 }
 
 #[test]
-fn machine_that_lost_its_state_resumes_its_own_run() {
+fn machine_that_lost_its_state_resumes_its_run() {
     let cluster = three(Cluster::new());
     let (_worker, supervisor) = started(&cluster, &[]);
     supervisor.kill9();

@@ -34,7 +34,7 @@ pub(crate) fn changes_are_read_in_their_order(one: &dyn Engine, other: &dyn Engi
     assert_eq!(one.fact_changes(3, 2), Ok(Vec::new()));
 }
 
-pub(crate) fn a_change_follows_only_the_last_one(one: &dyn Engine, other: &dyn Engine) {
+pub(crate) fn a_change_follows_only_the_last_change(one: &dyn Engine, other: &dyn Engine) {
     assert_eq!(append(one, 0, "a"), FactAppend::Appended);
     assert_eq!(append(other, 0, "b"), FactAppend::Crossed);
     assert_eq!(append(one, 1, "b"), FactAppend::Appended);

@@ -65,7 +65,7 @@ pub(crate) fn a_lost_host_is_fenced_until_it_registers(one: &dyn Engine, other: 
     assert_eq!(one.heartbeat(&again, &report(0)), Err(fenced));
 }
 
-pub(crate) fn a_draining_host_is_told(one: &dyn Engine, other: &dyn Engine) {
+pub(crate) fn a_draining_host_learns_its_standing(one: &dyn Engine, other: &dyn Engine) {
     let claim = served_host(one);
     other.set_standing(&claim.host, HostStanding::Draining).expect("it drains");
     assert_eq!(one.heartbeat(&claim, &report(0)), Ok(HostStanding::Draining));

@@ -27,7 +27,7 @@ pub(crate) fn an_append_is_made_again_without_harm(one: &dyn Engine, other: &dyn
     assert_eq!(texts(other, &lease.run), ["first", "b", "c", "d"]);
 }
 
-pub(crate) fn an_append_that_had_begun_is_completed(one: &dyn Engine, other: &dyn Engine) {
+pub(crate) fn a_started_append_is_completed(one: &dyn Engine, other: &dyn Engine) {
     let lease = started_run(one);
     one.append(&lease, &lines(2, &["b"])).expect("a line");
     one.append(&lease, &lines(2, &["b", "c", "d"])).expect("the same line, and more");

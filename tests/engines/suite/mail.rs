@@ -52,7 +52,7 @@ pub(crate) fn requests_come_in_parts(one: &dyn Engine, other: &dyn Engine) {
     assert_eq!(received_in_parts(other, &claim), sent);
 }
 
-pub(crate) fn begun_requests_come_again_in_parts(one: &dyn Engine, other: &dyn Engine) {
+pub(crate) fn started_requests_come_again_in_parts(one: &dyn Engine, other: &dyn Engine) {
     let (lease, claim) = (started_run(one), served_host(other));
     let sent: Vec<String> = (10..30).map(|number| format!("turn-{number}")).collect();
     let requests: Vec<_> = sent.iter().map(|name| request(&lease, &claim, name)).collect();
@@ -187,7 +187,10 @@ pub(crate) fn what_was_sent_is_known_to_a_later_supervisor(one: &dyn Engine, oth
     assert_eq!(known(one, &neighbour), [key(&neighbour, "e")]);
 }
 
-pub(crate) fn what_was_withdrawn_before_it_came_is_not_begun(one: &dyn Engine, other: &dyn Engine) {
+pub(crate) fn a_request_withdrawn_before_it_came_does_not_start(
+    one: &dyn Engine,
+    other: &dyn Engine,
+) {
     let (lease, claim) = (started_run(one), served_host(other));
     let late = request(&lease, &claim, "a");
     assert_eq!(one.withdraw(&lease, &late.key), Ok(Withdrawal::NotBegun));
@@ -214,7 +217,7 @@ pub(crate) fn a_fenced_host_can_do_nothing(one: &dyn Engine, other: &dyn Engine)
     }
 }
 
-pub(crate) fn several_are_begun_and_answered_at_once(one: &dyn Engine, other: &dyn Engine) {
+pub(crate) fn several_are_started_and_answered_at_once(one: &dyn Engine, other: &dyn Engine) {
     let (lease, second, claim) = (started_run(one), started_run(one), served_host(other));
     one.send(&lease, &["a", "b", "c"].map(|name| request(&lease, &claim, name))).expect("sent");
     one.send(&second, &[request(&second, &claim, "d")]).expect("sent");

@@ -33,7 +33,7 @@ macro_rules! each_property {
             log {
                 lines_are_read_as_they_were_appended
                 an_append_is_made_again_without_harm
-                an_append_that_had_begun_is_completed
+                a_started_append_is_completed
                 other_lines_do_not_replace_any
                 gaps_are_refused
                 a_long_log_is_read_in_pages
@@ -42,14 +42,14 @@ macro_rules! each_property {
             questions {
                 a_question_reaches_its_host_and_no_supervisor
                 a_question_needs_no_lease_and_a_run
-                requests_of_a_run_are_no_questions
+                requests_of_a_run_are_not_questions
             }
             races {
                 appends_at_the_same_moment_make_one_history
-                an_old_lease_never_writes_after_a_new_one
+                an_old_lease_never_writes_after_a_new_lease
                 one_of_many_claims_wins
                 one_of_many_creators_wins
-                a_withdrawn_request_is_never_begun
+                a_withdrawn_request_never_starts
                 a_reply_and_a_withdrawal_agree
                 each_request_is_sent_once
             }
@@ -62,7 +62,7 @@ macro_rules! each_property {
             }
             facts {
                 changes_are_read_in_their_order
-                a_change_follows_only_the_last_one
+                a_change_follows_only_the_last_change
                 a_change_is_appended_once
                 one_of_many_changes_has_each_place
                 changes_are_kept_byte_by_byte
@@ -75,7 +75,7 @@ macro_rules! each_property {
                 another_worker_waits_until_the_first_is_silent
                 the_later_start_of_a_copied_worker_serves_the_host
                 a_lost_host_is_fenced_until_it_registers
-                a_draining_host_is_told
+                a_draining_host_learns_its_standing
                 hosts_are_listed_with_their_reports
                 silence_is_measured_by_the_engine
                 a_removed_host_is_gone
@@ -85,15 +85,15 @@ macro_rules! each_property {
                 requests_come_once_and_in_order
                 a_new_worker_gets_all_again
                 requests_come_in_parts
-                begun_requests_come_again_in_parts
+                started_requests_come_again_in_parts
                 a_request_is_sent_once
                 requests_for_an_earlier_epoch_are_not_seen
                 a_withdrawn_request_is_gone
                 withdrawals_tell_what_was
                 a_later_supervisor_sends_what_was_withdrawn_again
                 what_was_sent_is_known_to_a_later_supervisor
-                what_was_withdrawn_before_it_came_is_not_begun
-                several_are_begun_and_answered_at_once
+                a_request_withdrawn_before_it_came_does_not_start
+                several_are_started_and_answered_at_once
                 a_fenced_host_can_do_nothing
             }
             replies {

@@ -41,7 +41,7 @@ pub(crate) fn a_question_needs_no_lease_and_a_run(here: &dyn Engine, there: &dyn
     assert!(matches!(here.ask(&other), Err(EngineError::NoSuchRun { .. })));
 }
 
-pub(crate) fn requests_of_a_run_are_no_questions(here: &dyn Engine, there: &dyn Engine) {
+pub(crate) fn requests_of_a_run_are_not_questions(here: &dyn Engine, there: &dyn Engine) {
     let (lease, claim) = (started_run(here), served_host(there));
     here.send(&lease, &[request(&lease, &claim, "x")]).expect("sent");
     here.end_question(&key(&lease, "x")).expect("nothing to end");

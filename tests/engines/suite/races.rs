@@ -74,7 +74,7 @@ pub(crate) fn appends_at_the_same_moment_make_one_history(one: &dyn Engine, othe
     assert_holds(one, &lease, &acknowledged.into_inner().expect("a list"));
 }
 
-pub(crate) fn an_old_lease_never_writes_after_a_new_one(one: &dyn Engine, other: &dyn Engine) {
+pub(crate) fn an_old_lease_never_writes_after_a_new_lease(one: &dyn Engine, other: &dyn Engine) {
     let old = started_run(one);
     let enough = AtomicBool::new(false);
     let new = Mutex::new(None);
@@ -159,7 +159,7 @@ pub(crate) fn one_of_many_creators_wins(one: &dyn Engine, other: &dyn Engine) {
     assert_eq!(texts(one, &new.run), ["a", "b"]);
 }
 
-pub(crate) fn a_withdrawn_request_is_never_begun(one: &dyn Engine, other: &dyn Engine) {
+pub(crate) fn a_withdrawn_request_never_starts(one: &dyn Engine, other: &dyn Engine) {
     let (lease, claim) = (started_run(one), served_host(other));
     for round in 0..60 {
         let name = format!("turn-{round}");

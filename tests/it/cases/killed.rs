@@ -4,7 +4,7 @@ use super::{CASES, flow, left, test_of};
 use crate::support::wait_until;
 
 #[test]
-fn killed_test_ends_its_runs_and_the_next_one_removes_its_directory() {
+fn killed_test_ends_its_runs_and_the_next_test_removes_its_directory() {
     let cases =
         "replies: { A.md: [{ reply: x, delay: 5m }] }\nexpect: { path: [START.md, A.md] }\n";
     let test = flow(cases);

@@ -85,7 +85,7 @@ fn rest_can_be_answered_by_a_script() {
 }
 
 #[test]
-fn children_and_subroutines_have_the_conversation_of_their_own_line() {
+fn children_and_subroutines_have_the_conversation_of_their_line() {
     let test = Test::new()
         .prompt("START.md", "first")
         .prompt("SUB.md", "aside")
@@ -108,7 +108,7 @@ fn children_and_subroutines_have_the_conversation_of_their_own_line() {
 }
 
 #[test]
-fn edited_prompt_after_the_record_is_the_one_that_is_asked() {
+fn edited_prompt_after_the_record_is_asked() {
     let test = recorded();
     let test = test.prompt("B.md", "third, again");
     until(&test, "3", &["--then", "claude"]).ok();

@@ -59,7 +59,7 @@ fn asked(machine: &TestMachine) -> usize {
 }
 
 #[test]
-fn call_is_allowed_once_and_the_next_one_denied_with_the_reason() {
+fn call_is_allowed_once_and_the_next_call_denied_with_the_reason() {
     let machine = machine([make("ALPHA"), make(MADE), done("not today")]);
     let run = start(&machine, "1h");
     wait_asked(&machine, 1);

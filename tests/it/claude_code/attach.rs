@@ -26,7 +26,7 @@ fn say(screen: &TerminalScreen, text: &str) {
 }
 
 #[test]
-fn agent_goes_on_with_what_a_person_said_in_its_session() {
+fn agent_continues_with_messages_of_a_person_in_its_session() {
     let machine = two_steps();
     let run = machine.start(&["--on-wait", "stay"]);
     machine.api.wait_for("ALPHA", 1);
@@ -47,7 +47,7 @@ fn agent_goes_on_with_what_a_person_said_in_its_session() {
 }
 
 #[test]
-fn agent_of_a_stopped_run_is_attached_to_and_nothing_changes_if_nothing_is_said() {
+fn attaching_to_a_stopped_run_without_messages_changes_nothing() {
     let machine = two_steps();
     let run = machine.start(&[]);
     machine.api.wait_for("ALPHA", 1);

@@ -60,7 +60,7 @@ fn edited_prompt_of_a_fan_out_asks_only_the_states_that_follow() {
 }
 
 #[test]
-fn given_reply_is_no_part_of_the_conversation_and_rewound_run_goes_on_after_it() {
+fn given_reply_is_not_in_the_conversation_and_rewound_run_continues_after_it() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: look around.");
     machine.prompt("JUDGE.md", "BRAVO: judge.");

@@ -244,7 +244,7 @@ fn poisoned_conversation_restarts_from_before_the_turn() {
 }
 
 #[test]
-fn absent_network_is_waited_for_until_the_api_is_back() {
+fn turn_waits_until_the_network_is_back() {
     let mut machine = TestMachine::new();
     machine.set("CLAUDE_CODE_MAX_RETRIES", "0");
     let address = std::net::TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr());
@@ -284,7 +284,7 @@ fn forward(listener: &std::net::TcpListener, behind: &str) {
 }
 
 #[test]
-fn deleted_session_is_continued_in_a_fresh_one_by_a_retry() {
+fn retry_continues_deleted_session_in_a_fresh_session() {
     let machine = TestMachine::new();
     machine.prompt("START.md", "ALPHA: begin.");
     machine.prompt("NEXT.md", "BRAVO: the answer is {{answer}}.");

@@ -82,7 +82,7 @@ fn pattern_reporting_error_fails_its_node() {
 }
 
 #[test]
-fn spawned_agents_run_in_own_sessions_and_return_results() {
+fn spawned_agents_run_in_separate_sessions_and_return_results() {
     let agent = |prompt: &str, background: bool| {
         let kind = if background { "scout" } else { "general-purpose" };
         json!({

@@ -77,7 +77,7 @@ fn message_that_comes_with_the_last_answer_is_answered_in_the_same_step() {
 }
 
 #[test]
-fn message_is_told_once_if_raymond_is_killed_after_it_was_sent() {
+fn message_is_delivered_once_if_raymond_is_killed_after_sending() {
     let (machine, run) = in_answer();
     tell(&machine, "be brief");
     run.kill();

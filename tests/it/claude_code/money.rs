@@ -8,7 +8,7 @@ use crate::api::on;
 const HEAD: &str = "---\nmodel: sonnet\nallowed_transitions:\n  - { tag: goto, target: FIX.md }\n  - { tag: result }\nevaluator: { prompt: CHECK.md }\n---\n";
 
 #[test]
-fn evaluator_uses_cheap_model_in_own_session() {
+fn evaluator_uses_cheap_model_in_separate_session() {
     let machine = TestMachine::new();
     machine.prompt("START.md", &format!("{HEAD}ALPHA: begin."));
     machine.prompt("CHECK.md", "DELTA: is this enough? {{output}}");

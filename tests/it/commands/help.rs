@@ -43,7 +43,7 @@ fn short_help_shows_what_most_need_and_all_the_rest() {
 }
 
 #[test]
-fn unknown_command_is_named_with_the_right_one() {
+fn unknown_command_has_hint_to_the_right_command() {
     let test = pair();
     for (words, expected) in [
         (&["kill", "x"][..], "kill: no such command, file or run; did you mean `raymond stop`?"),

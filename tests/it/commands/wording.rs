@@ -16,7 +16,7 @@ fn misspelt_command_with_arguments_is_named() {
 }
 
 #[test]
-fn missing_path_of_check_and_graph_has_a_similar_one() {
+fn missing_path_of_check_and_graph_has_a_similar_path() {
     let test = pair();
     for command in ["check", "graph"] {
         let outcome = test.raymond(&[command, "STRAT.md"]);

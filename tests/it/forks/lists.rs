@@ -187,7 +187,7 @@ fn empty_list_starts_nobody_and_the_agent_goes_on() {
 }
 
 #[test]
-fn empty_list_beside_another_one_starts_the_agents_of_the_other() {
+fn empty_list_beside_another_list_starts_the_agents_of_the_other() {
     let tags = [each("[]"), each("[1, 2]"), each("none.txt")].concat();
     let test = answering(
         place("join: all").prompt("START.md", "---\nforks: many\n---\nstart"),

@@ -6,7 +6,7 @@ use super::{answering, each, joins, outcomes, payload, place, play, spawn, wait_
 use crate::support::{Test, when};
 
 #[test]
-fn worker_joins_its_own_forks() {
+fn worker_joins_its_forks() {
     let others = json!({
         "WORKER.md": [r#"<fork next="MID.md" each="[1, 2]" as="n" of="{{item}}">LEAF.md</fork>"#],
         "LEAF.md": ["<result>{{of}}{{n}}</result>"],

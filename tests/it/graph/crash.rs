@@ -135,7 +135,7 @@ fn graph_killed_at_any_point_resumes_with_same_result() {
 }
 
 #[test]
-fn time_of_killed_run_is_the_journaled_one_after_resume() {
+fn time_of_killed_run_is_the_journaled_time_after_resume() {
     let stamped = json!([
         {"type": "compute", "expression": "new Date().toISOString()", "store_as": "stamp"},
         {"type": "write_file", "path": "stamp.txt", "content": "${computed.stamp}"},

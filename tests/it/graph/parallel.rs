@@ -118,7 +118,7 @@ fn any_branch_is_enough_and_the_rest_is_stopped() {
 }
 
 #[test]
-fn graph_with_worktree_works_on_a_branch_of_its_own() {
+fn graph_with_worktree_works_on_a_separate_branch() {
     let commit = "echo mine > mine && git add mine && git -c user.name=a -c user.email=a@b commit -q -m mine";
     let actions = json!([
         {"type": "bash_exec", "command": commit},

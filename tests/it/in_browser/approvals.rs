@@ -63,7 +63,7 @@ fn edit_is_shown_as_a_difference_and_allowed_by_a_tap() {
 }
 
 #[test]
-fn call_is_denied_with_a_reason_that_the_agent_is_told() {
+fn call_is_denied_with_a_reason_that_the_agent_gets() {
     let command = format!("touch a{}touch b", "\n".repeat(40));
     let test = calling("Bash", &json!({ "command": command }), &[]);
     let mut live = test.spawn(&["START.md"]);

@@ -112,7 +112,7 @@ fn what_somebody_has_opened_stays_open_and_keeps_the_focus() {
 }
 
 #[test]
-fn browser_without_a_key_is_told_what_to_do() {
+fn browser_without_a_key_shows_what_to_do() {
     let test = held();
     let page = test.serve(&[]);
     let mut browser = Browser::open();

@@ -15,7 +15,7 @@ fn open_agent(page: &ServedPage<'_>, agent: &str) -> Browser {
 }
 
 #[test]
-fn agent_is_told_something_with_its_next_prompt() {
+fn agent_gets_a_message_with_its_next_prompt() {
     let test = held();
     let mut live = test.spawn(&["START.md"]);
     live.wait_calls(1);

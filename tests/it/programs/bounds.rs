@@ -43,7 +43,7 @@ fn invalid_program_is_refused_before_the_run_starts() {
 }
 
 #[test]
-fn program_pauses_at_its_budget_and_resumes_with_a_larger_one() {
+fn program_pauses_at_its_budget_and_resumes_with_a_larger_budget() {
     let limited = format!(
         "(workflow w (metadata (max-budget-usd 0.05)) (roles (a))\n(state s\n(loop {} (branch (on (signal stop) (goto e)))))\n(state e (terminal :result over)))",
         ask("a", "go", "r")

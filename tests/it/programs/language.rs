@@ -151,7 +151,7 @@ fn signal_tells_what_it_replaces_and_that_nobody_looks_at_it() {
 }
 
 #[test]
-fn signal_with_a_key_that_no_run_looks_at_is_told_which_key_is() {
+fn signal_with_unread_key_has_hint_to_the_read_key() {
     let test = written("(workflow w (state s (wait (signal gate/passed :key @label))))");
     test.raymond(&["run", "p.lisp", "--label", "feature-42", "--on-wait", "exit"]).code(2);
     let hint = "no unfinished run looks at the fact gate/passed of the key feature-24 now; did you mean --key feature-42?";

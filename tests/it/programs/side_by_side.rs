@@ -42,7 +42,7 @@ fn commands_meet_each_other() {
 }
 
 #[test]
-fn body_asks_and_runs_its_next_command_while_another_ones_runs() {
+fn body_continues_while_the_command_of_another_runs() {
     // The first body ends only after the second one has been answered and has run two commands.
     let test = written(&format!(
         "(workflow w (roles (r))
@@ -98,7 +98,7 @@ fn command_that_has_ended_is_not_repeated_and_none_is_lost_after_a_kill() {
 }
 
 #[test]
-fn unknown_outcome_of_a_command_is_its_bodies_own() {
+fn unknown_outcome_of_a_command_fails_only_its_body() {
     let held = format!("echo $1 >> log; touch begun-$1; {}", awaits("go"));
     let body = format!(
         "(branch

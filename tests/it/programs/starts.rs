@@ -64,7 +64,7 @@ fn program_starts_another_and_waits_for_its_end() {
 }
 
 #[test]
-fn defined_program_is_started_by_its_name_and_unknown_one_is_error() {
+fn defined_program_is_started_by_its_name_and_unknown_name_is_error() {
     let test = place();
     let test = test.file("p.lisp", PARENT.replace("child.lisp", "child").as_bytes());
     test.raymond(&["check", "p.lisp"]).code(65).stdout_has("SX315 no program `child` is defined");
@@ -286,7 +286,7 @@ fn failure_of_the_awaited_run_ends_the_wait_for_its_completion() {
 }
 
 #[test]
-fn stopped_run_is_told_of_facts_that_decide_its_wait_alone() {
+fn stopped_run_reports_only_facts_that_decide_its_wait() {
     let test = written(
         "(workflow w (state s (wait (signal workflow/state :key f :equals completed)) (terminal :result done)))",
     );

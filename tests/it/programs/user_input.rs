@@ -117,7 +117,7 @@ fn roles_go_on_while_a_person_is_asked() {
 }
 
 #[test]
-fn each_element_asks_a_question_of_its_own() {
+fn each_element_asks_a_separate_question() {
     let test = written(
         "(workflow w (state s
           (for-each topic in (one two)

@@ -144,7 +144,7 @@ fn assert_kept(name: &str, text: &str) {
 }
 
 #[test]
-fn output_of_each_command_is_the_kept_one() {
+fn output_of_each_command_matches_the_kept_file() {
     let test = example_runs::start();
     let neutral = Neutral::of(&test);
     let mut printed = String::new();
@@ -158,7 +158,7 @@ fn output_of_each_command_is_the_kept_one() {
 }
 
 #[test]
-fn documents_of_the_page_are_the_kept_ones() {
+fn documents_of_the_page_match_the_kept_files() {
     let test = example_runs::start();
     let neutral = Neutral::of(&test);
     let page = test.serve(&[]);

@@ -36,7 +36,7 @@ fn first_address_is_exchanged_for_a_bound_cookie() {
 }
 
 #[test]
-fn without_key_nothing_is_told() {
+fn nothing_is_served_without_key() {
     let test = pair();
     test.run(&["START.md"]).ok();
     let page = test.serve(&[]);
@@ -220,7 +220,7 @@ fn token_is_handed_to_the_browser_in_a_private_file() {
 }
 
 #[test]
-fn browser_that_does_not_open_is_told() {
+fn browser_that_does_not_open_is_reported() {
     let test = Test::new();
     let bin = test.root().join("bin");
     std::fs::create_dir_all(&bin).expect("made");

@@ -58,7 +58,7 @@ fn documents_have_what_the_commands_print() {
 }
 
 #[test]
-fn log_is_told_in_pages_and_filtered() {
+fn log_is_served_in_pages_and_filtered() {
     let test = pair();
     test.run(&["START.md"]).ok();
     let page = test.serve(&[]);
@@ -111,7 +111,7 @@ fn wrong_parameters_are_refused() {
 }
 
 #[test]
-fn agents_timeline_costs_and_graph_are_told() {
+fn agents_timeline_costs_and_graph_are_served() {
     let test = pair();
     test.run(&["START.md"]).ok();
     let page = test.serve(&[]);
@@ -143,7 +143,7 @@ fn agents_timeline_costs_and_graph_are_told() {
 }
 
 #[test]
-fn open_questions_of_all_runs_are_told() {
+fn open_questions_of_all_runs_are_served() {
     let test = asking();
     test.run(&["START.md"]).code(2);
     let page = test.serve(&[]);

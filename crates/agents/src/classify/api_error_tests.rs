@@ -7,7 +7,7 @@ fn cause(status: Option<u16>, kinds: &[&str], text: &str) -> FailureCause {
 }
 
 #[test]
-fn content_of_a_conversation_is_told_from_the_request_itself() {
+fn refused_content_differs_from_refused_request() {
     let poisoned = [
         "API Error: 400 {\"type\":\"error\",\"error\":{\"type\":\"invalid_request_error\",\"message\":\"Could not process image\"}}",
         "API Error: an image in the conversation could not be processed and was removed.",
@@ -51,7 +51,7 @@ fn content_of_a_conversation_is_told_from_the_request_itself() {
 }
 
 #[test]
-fn an_absent_network_is_told_from_an_api_that_answers() {
+fn absent_network_differs_from_api_error() {
     let texts = [
         "API Error: Unable to connect to API (ECONNRESET)",
         "API Error: Unable to connect to API (ENOTFOUND)",
@@ -85,7 +85,7 @@ fn an_absent_network_is_told_from_an_api_that_answers() {
 }
 
 #[test]
-fn an_account_that_may_not_be_used_is_told_by_its_kind_or_its_words() {
+fn unusable_account_is_recognized_by_kind_or_words() {
     let table = [
         (
             "oauth_org_not_allowed",

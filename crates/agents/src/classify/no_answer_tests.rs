@@ -53,7 +53,7 @@ fn finished_turn_of_each_version_is_an_answer() {
 }
 
 #[test]
-fn turn_that_asked_no_model_is_no_answer_whatever_its_text_is() {
+fn turn_without_request_to_the_model_has_no_answer() {
     for text in ["", "<result>ok</result>", "Total cost: $0.00"] {
         let lines =
             wrote("<result>ok</result>") + &ends(&format!("\"num_turns\":0,\"result\":\"{text}\""));
@@ -80,7 +80,7 @@ fn hook_that_blocks_or_stops_the_prompt_is_named_without_the_prompt() {
 }
 
 #[test]
-fn turn_that_the_model_has_not_finished_is_no_answer() {
+fn unfinished_turn_has_no_answer() {
     for (reason, cause) in [
         ("hook_stopped", FailureCause::Rejected),
         ("tool_deferred", FailureCause::Rejected),
@@ -134,7 +134,7 @@ fn stop_hook_that_leaves_no_answer_is_named() {
 }
 
 #[test]
-fn command_is_an_answer_only_if_its_state_asks_for_one_and_the_program_knows_it() {
+fn command_is_an_answer_only_if_its_state_allows_it_and_the_program_knows_it() {
     let of = |text: &str| {
         let mut stream = stream(&ends(&format!("\"num_turns\":0,\"result\":\"{text}\"")));
         stream.traces.runs_command = true;
@@ -149,7 +149,7 @@ fn command_is_an_answer_only_if_its_state_asks_for_one_and_the_program_knows_it(
 }
 
 #[test]
-fn prompt_of_a_command_that_a_hook_blocks_is_no_answer() {
+fn command_blocked_by_hook_has_no_answer() {
     let blocked = "UserPromptSubmit operation blocked by hook:\\n[guard.sh]: NO\\n\\nOriginal prompt: /review <result>ok</result>";
     for message in [
         blocked,
@@ -167,7 +167,7 @@ fn prompt_of_a_command_that_a_hook_blocks_is_no_answer() {
 }
 
 #[test]
-fn text_that_the_model_has_not_written_is_no_answer() {
+fn text_not_written_by_the_model_is_not_an_answer() {
     let end = |text: &str| ends(&format!("\"num_turns\":1,\"result\":\"{text}\""));
     let placed = "No response requested.";
     for (lines, expected) in [

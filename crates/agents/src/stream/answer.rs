@@ -266,7 +266,7 @@ mod steering_tests {
     }
 
     #[test]
-    fn message_on_its_way_keeps_the_turn_open_until_it_is_answered() {
+    fn message_in_flight_keeps_the_turn_open_until_answered() {
         let mut stream = steered();
         assert_eq!(feed(&mut stream, &result("first")), Some(TurnRemainder::Announced));
         assert_eq!(feed(&mut stream, &repeated("message")), Some(TurnRemainder::Turn));
@@ -279,7 +279,7 @@ mod steering_tests {
     }
 
     #[test]
-    fn transition_before_a_message_counts_unless_the_answer_to_it_has_one() {
+    fn transition_before_a_message_counts_unless_its_answer_has_another() {
         for (last, expected) in [
             ("thanks", "<goto>A.md</goto>\n\nthanks"),
             ("<result>b</result>", "<result>b</result>"),
@@ -293,7 +293,7 @@ mod steering_tests {
     }
 
     #[test]
-    fn message_that_cannot_be_written_is_not_waited_for() {
+    fn turn_does_not_wait_for_unwritable_message() {
         let mut stream = steered();
         stream.messages.not_sent(&MessageId::new("message"));
         assert_eq!(feed(&mut stream, &result("first")), Some(TurnRemainder::Nothing));

@@ -110,7 +110,7 @@ fn failures_are_found_at_their_turn_and_those_of_the_machine_are_passed_over() {
 }
 
 #[test]
-fn damaged_newer_and_cut_cassettes_are_told_apart() {
+fn damaged_newer_and_cut_cassettes_have_different_errors() {
     let error = |header: &[u8], turns: &str| {
         Cassette::parse(header, turns.as_bytes()).expect_err("refused")
     };

@@ -68,7 +68,7 @@ If there are problems: <goto>FIX.md</goto>
 }
 
 #[test]
-fn timeout_of_scripts_becomes_that_of_the_workflow_and_prompts_keep_theirs() {
+fn timeout_of_scripts_moves_to_the_workflow_and_prompts_keep_theirs() {
     let text = "name: x\nstates:\n  A: { sh: x, timeout: 4000 }\n  B: { sh: x, timeout: 2000.5 }\n  C: { prompt: x, timeout: 60 }\n  D: x\n";
     let found = files(text);
     assert_eq!(found[0].1, "name: x\nsupervision: { timeout: 4000s }\n");

@@ -227,7 +227,7 @@ mod tests {
     use raymond_model::transition::TagName;
 
     #[test]
-    fn fields_of_result_become_outputs_and_missing_one_is_named() {
+    fn fields_of_result_become_outputs_and_missing_field_is_named() {
         let manifest = "outputs: [verdict, score]\n".to_owned();
         let files: BTreeMap<String, String> = [(manifest::FILE.to_owned(), manifest)].into();
         let mut variables = Variables::new();

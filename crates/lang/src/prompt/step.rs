@@ -481,7 +481,7 @@ mod filled_entries_tests {
     }
 
     #[test]
-    fn filled_entry_leaves_no_more_to_the_agent() {
+    fn filled_entry_leaves_nothing_to_the_agent() {
         let (result, _) = filled(TagName::Result, &[], "{{b}}");
         assert!(matches!(&result, Transition::Result { payload, .. } if payload == " "));
         let (free, _) = filled(TagName::Result, &[], "");

@@ -719,7 +719,7 @@ mod script_text_tests {
     }
 
     #[test]
-    fn shell_misreads_a_tag_without_quotes_or_with_its_own_in_them() {
+    fn shell_misreads_a_tag_without_quotes_or_with_nested_quotes() {
         let table = [
             ("echo \"<call return=\"B.md\">A.md</call>\"", "within"),
             ("echo \"it's <call return=\"B.md\">A.md</call>\"", "within"),

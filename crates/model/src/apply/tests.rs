@@ -255,7 +255,7 @@ fn result_payload_overrides_attribute_named_result() {
 }
 
 #[test]
-fn own_variables_stay_unless_state_is_entered_with_others() {
+fn spawn_variables_stay_unless_state_is_entered_with_others() {
     let given = [("item", "x"), ("kind", "k"), ("result", "of the fork"), ("answer", "none")];
     for kind in [TagName::Goto, TagName::Reset, TagName::Call, TagName::Function] {
         let mut scene = Scene::begin();

@@ -379,7 +379,7 @@ mod tests {
     }
 
     #[test]
-    fn rule_is_offered_only_if_claude_code_suggests_one() {
+    fn rule_is_offered_only_if_claude_code_suggests_it() {
         let input = json!({ "command": "touch a", "description": "x" });
         let ids =
             |asked: Question| asked.options.into_iter().map(|option| option.id).collect::<Vec<_>>();
@@ -459,7 +459,7 @@ mod rule_tests {
     }
 
     #[test]
-    fn edited_file_has_rule_only_if_its_path_is_no_pattern() {
+    fn edited_file_has_rule_only_if_its_path_is_not_a_pattern() {
         let rule = ApprovalRule::of_edited_file("/w/a b.txt").expect("a rule");
         assert_eq!(rule.to_string(), "Edit(//w/a b.txt)");
         for path in ["relative", "/w/*", "/w/a?", "/w/[a]", "/w/", "/w/a(b", "/w/!a", "/w/a\nb"] {
@@ -482,7 +482,7 @@ mod rule_tests {
     }
 
     #[test]
-    fn rule_with_separators_of_arguments_is_no_argument() {
+    fn rule_with_separators_is_not_an_argument() {
         assert!(bash("touch a *").fits_argument());
         let whole = ApprovalRule { tool: "mcp__files__read".into(), content: None };
         assert!(whole.fits_argument());

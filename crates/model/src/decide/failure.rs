@@ -450,7 +450,7 @@ mod script_circle_tests {
     }
 
     #[test]
-    fn turn_begins_the_count_of_scripts_anew_and_a_fork_hands_it_on() {
+    fn turn_resets_the_count_of_scripts_and_a_fork_passes_it_on() {
         let mut scene = Scene::begin();
         scene.take("main", goto("A.sh"));
         let script = |scene: &Scene, transition| {

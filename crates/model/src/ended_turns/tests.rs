@@ -75,7 +75,7 @@ fn failed_turns_have_the_visit_of_the_turn_that_is_run_again() {
 }
 
 #[test]
-fn turn_that_others_end_is_cut_and_failure_has_its_own_message() {
+fn turn_that_others_end_is_cut_and_failure_has_its_message() {
     let mut seen = Seen::begin();
     seen.takes("main", tag(TagName::Fork, "B.md", "W.md"));
     let mut failed = seen.scene.end_badly("main");
@@ -90,7 +90,7 @@ fn turn_that_others_end_is_cut_and_failure_has_its_own_message() {
 }
 
 #[test]
-fn turns_of_the_step_that_is_retried_are_marked_up_to_the_accepted_one() {
+fn turns_of_retried_step_are_marked_up_to_the_accepted_turn() {
     let mut seen = Seen::begin();
     seen.takes("main", goto("B.md"));
     let failure = seen.scene.failure("main");

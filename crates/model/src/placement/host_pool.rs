@@ -430,7 +430,7 @@ mod after_loss_tests {
     use crate::session::KeptSession;
 
     #[test]
-    fn agent_goes_on_elsewhere_with_a_kept_session_or_a_fresh_one() {
+    fn agent_continues_elsewhere_with_kept_or_fresh_session() {
         let id = SessionId::new("a");
         let fresh = Session::fresh(id.clone());
         assert!(goes_on_elsewhere(&fresh));

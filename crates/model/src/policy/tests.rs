@@ -119,7 +119,7 @@ fn near_miss_tags_are_named_in_violation() {
 }
 
 #[test]
-fn fixed_text_of_result_is_the_only_one_allowed_and_implied() {
+fn fixed_text_of_result_is_the_only_allowed_text_and_implied() {
     let result = |payload: &str| Transition::Result {
         payload: payload.to_owned(),
         variables: Variables::new(),

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn each_tool_gets_rule_in_its_own_form() {
+    fn each_tool_gets_rule_in_its_form() {
         let table = [
             (
                 "WebFetch",

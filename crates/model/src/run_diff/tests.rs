@@ -100,7 +100,7 @@ fn run_that_did_not_come_so_far_differs_at_its_end() {
 }
 
 #[test]
-fn failures_of_the_machine_are_no_difference() {
+fn failures_of_the_machine_are_not_a_difference() {
     let mut a = Traced::begin();
     let mut failure = a.scene.failure("main");
     failure.cause = crate::turn::FailureCause::Lost;
@@ -130,7 +130,7 @@ fn texts_that_differ_only_in_the_ids_of_their_runs_are_equal() {
 }
 
 #[test]
-fn text_that_is_not_known_is_no_difference() {
+fn unknown_text_is_not_a_difference() {
     let turn = TurnId { agent: AgentId::main(), step: 1, turn: 0 };
     let with = |prompt: Option<&str>| {
         let mut trace = Traced::begin().takes("main", result("x")).finish();

@@ -93,7 +93,7 @@ fn tag_with_too_many_attributes_is_invalid() {
 }
 
 #[test]
-fn long_tag_is_told_without_its_middle() {
+fn long_tag_is_shown_without_its_middle() {
     let variables = Variables::from([("list".to_owned(), "ü".repeat(1_000))]);
     let long = Transition::Goto {
         target: StateName::parse("NEXT.md").expect("a state"),

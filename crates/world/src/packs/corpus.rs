@@ -328,7 +328,7 @@ mod retention_tests {
     }
 
     #[test]
-    fn files_before_date_and_beyond_count_are_old_and_undated_ones_are_kept() {
+    fn files_before_date_and_beyond_count_are_old_and_undated_files_are_kept() {
         assert_eq!(old(names(), Some("2026-01-16"), None), [NAMES[0]]);
         assert_eq!(old(names(), None, Some(1)), [NAMES[1], NAMES[0]]);
         assert_eq!(old(names(), None, Some(0)).len(), 3);

@@ -201,7 +201,7 @@ async fn clone_of_an_earlier_epoch_is_moved_aside_and_the_trunk_goes_on() {
 }
 
 #[tokio::test]
-async fn base_of_another_run_is_refused_and_the_own_one_is_withdrawn() {
+async fn base_of_another_run_is_refused_and_new_base_is_withdrawn() {
     let (ground, exchange) = started().await;
     let name = ExchangeName::Address(exchange.address.clone());
     let again = done(ground.world.begin_exchange(&name).await);

@@ -67,7 +67,7 @@ async fn command_with_unless_runs_until_its_test_succeeds() {
 }
 
 #[tokio::test]
-async fn begun_command_is_repeated_if_idempotent_and_fails_if_once() {
+async fn started_command_is_repeated_if_idempotent_and_fails_if_once() {
     let ground = Ground::new();
     for stem in ["main.1", "main.2"] {
         OperationNotes::of(&ground.base().join("steps"), &StepProofs::default(), stem)
@@ -96,7 +96,7 @@ async fn failed_command_shows_stderr_and_stdout() {
 }
 
 #[tokio::test]
-async fn begun_command_without_outcome_is_lost() {
+async fn started_command_without_outcome_is_lost() {
     let ground = Ground::new();
     OperationNotes::of(&ground.base().join("steps"), &StepProofs::default(), "main.1")
         .begin()
@@ -168,7 +168,7 @@ async fn python_module_is_found_without_importing_it() {
 }
 
 #[tokio::test]
-async fn own_operation_type_is_performed_and_its_panic_is_a_failure() {
+async fn custom_operation_type_is_performed_and_its_panic_is_a_failure() {
     let mut types = CustomTypeRegistry::default();
     types.add("greet", |parameters: serde_json::Map<String, Value>| async move {
         Ok(json!(format!("hello {}", parameters["whom"].as_str().unwrap_or("you"))))
@@ -195,7 +195,7 @@ async fn own_operation_type_is_performed_and_its_panic_is_a_failure() {
 }
 
 #[tokio::test]
-async fn command_stopped_in_queue_counts_as_never_begun() {
+async fn command_stopped_in_queue_counts_as_never_started() {
     let mut types = CustomTypeRegistry::default();
     types.add("wait", |_| std::future::pending());
     let mut ground = Ground::with(types, &[]);

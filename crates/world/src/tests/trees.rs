@@ -61,7 +61,7 @@ impl Ground {
 }
 
 #[tokio::test]
-async fn worktree_is_created_once_on_its_own_branch() {
+async fn worktree_is_created_once_on_its_branch() {
     let ground = Ground::repository();
     ground.make("main.1", None).await.expect("made");
     let tree = ground.tree("main.1");

@@ -126,7 +126,7 @@ fn changed_session_is_put_whole() {
 }
 
 #[test]
-fn session_with_more_stays_and_another_one_is_set_aside() {
+fn session_with_more_stays_and_another_session_is_set_aside() {
     let space = Arc::<MemorySpace>::default();
     let here = TestHost::new(&space);
     here.write("one\n");

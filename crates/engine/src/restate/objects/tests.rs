@@ -211,7 +211,7 @@ fn waiters_of_a_run_wait_behind_what_they_have_seen() {
 }
 
 #[test]
-fn change_of_facts_follows_the_last_one_or_crosses() {
+fn change_of_facts_follows_the_last_change_or_crosses() {
     let mut values = BTreeMap::new();
     let mut append = |after, text: &str| {
         let change = FactChangeCall { after, text: text.to_owned() };

@@ -76,7 +76,7 @@ impl NameScope for TimelessScope {
 }
 
 #[test]
-fn time_is_that_of_scope_and_unknown_without_one() {
+fn time_is_that_of_scope_and_unknown_without_scope() {
     assert_values(&[
         ("new Date().toISOString()", json!("2026-01-15T14:30:22.123Z")),
         ("new  Date() . toISOString().split('T')[0]", json!("2026-01-15")),

@@ -6,7 +6,7 @@ use super::super::{Expression, Fuel, SyntaxError, ValueTemplate};
 use super::{Names, assert_errors, assert_values, evaluate, scope};
 
 #[test]
-fn reduce_collects_in_map_of_its_own() {
+fn reduce_collects_in_a_separate_map() {
     assert_values(&[
         (
             "config.sources.reduce((acc, r) => { acc[r.id] = r.type; return acc; }, {})",

@@ -142,7 +142,7 @@ fn template_reads_are_listed_as_required_or_optional() {
 }
 
 #[test]
-fn answer_and_result_of_command_are_texts_wherever_one_is_used() {
+fn answer_and_result_of_command_are_texts_where_text_is_expected() {
     let scope = Names(json!({
         "out": {"exit_code": 0, "stdout": "a b\n", "stderr": "e"},
         "none": {"exit_code": 0, "stdout": "\n", "stderr": "", "skipped": true},

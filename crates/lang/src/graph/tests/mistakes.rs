@@ -35,7 +35,7 @@ fn invalid_yaml_is_error_with_reason() {
 }
 
 #[test]
-fn workflow_in_one_file_is_to_be_imported() {
+fn workflow_in_one_file_has_hint_to_import() {
     assert_eq!(
         diagnostics("states:\n  START: x\n", GraphProfile::Lenient),
         [

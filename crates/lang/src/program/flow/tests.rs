@@ -98,7 +98,7 @@ fn branch_timeout_and_failure_edges_have_distinct_labels() {
 }
 
 #[test]
-fn started_program_is_a_node_of_its_own() {
+fn started_program_has_a_separate_node() {
     let text = mermaid::write(&drawn(
         "(workflow w (state s (action (start-workflow nightly :on-error t))) (state t (terminal)))",
     ));

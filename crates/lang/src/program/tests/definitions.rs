@@ -36,7 +36,7 @@ fn definitions_stand_for_texts_lists_and_actions() {
 }
 
 #[test]
-fn block_called_twice_sends_a_request_of_its_own_each_time() {
+fn block_called_twice_sends_two_requests() {
     let block = "(defn ask (who) (send-prompt :agent @who :template x) (await (transcript-response :request-id it)))";
     let read = program(&with(block, "(ask a) (ask b)"));
     assert_eq!(sent(&read), ["a it x", "b it x"]);
@@ -193,7 +193,7 @@ fn role_with_each_is_a_role_of_each_name() {
 }
 
 #[test]
-fn for_each_has_requests_of_its_own_for_each_element() {
+fn for_each_has_separate_requests_for_each_element() {
     let each = "(for-each who in (a b) (action (send-prompt :agent @who :template x)) (await (transcript-response :request-id look)))";
     let after =
         "(await (transcript-response :request-id look)) (action (log \"~a\" (response look)))";

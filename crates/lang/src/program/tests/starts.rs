@@ -110,7 +110,7 @@ impl WorkflowSource for WithDefined {
 }
 
 #[test]
-fn unknown_program_is_error_where_the_defined_ones_are_known() {
+fn unknown_program_is_error_where_defined_programs_are_known() {
     let files = BTreeMap::from([("review.lisp".to_owned(), String::new())]);
     let source = WithDefined(files, vec!["nightly".to_owned()]);
     let table = [

@@ -162,7 +162,7 @@ fn all_mistakes_are_found_whatever_their_kind() {
 }
 
 #[test]
-fn misplaced_key_is_told_its_place() {
+fn misplaced_key_has_hint_to_its_place() {
     for (yaml, expected) in [
         ("supervision:\nmax_restarts: 3\n", "2:1: `max_restarts` belongs below `supervision:`"),
         ("on_exhausted: wait\n", "1:1: `on_exhausted` belongs below `supervision:`"),

@@ -94,7 +94,7 @@ fn agent_with_an_idle_process_goes_first_at_its_host() {
 }
 
 #[test]
-fn overdue_line_of_one_host_goes_before_begun_agents_of_another() {
+fn overdue_line_of_one_host_goes_before_started_agents_of_another() {
     let mut admission = AdmissionQueue::new(TurnOrder::Depth, 1000);
     for name in ["a", "b"] {
         admission.set_permits(Some(&host(name)), 5);

@@ -19,7 +19,7 @@ fn order_of(admission: &mut AdmissionQueue, limits: &AdmissionLimits<'_>) -> Vec
 }
 
 #[test]
-fn begun_agents_go_before_new_ones_and_earliest_last_turn_first() {
+fn started_agents_go_before_new_agents_by_earliest_last_turn() {
     let mut admission = AdmissionQueue::default();
     (1..=2).for_each(|number| ask(&mut admission, number));
     for (number, last_turn) in [(3, 70), (4, 50), (5, 60)] {
@@ -30,7 +30,7 @@ fn begun_agents_go_before_new_ones_and_earliest_last_turn_first() {
 }
 
 #[test]
-fn warm_agents_go_before_cold_ones() {
+fn warm_agents_go_before_cold_agents() {
     let mut admission = AdmissionQueue::default();
     ask(&mut admission, 1);
     for (number, last_turn) in [(2, 50), (3, 60), (4, 70)] {
@@ -43,7 +43,7 @@ fn warm_agents_go_before_cold_ones() {
 }
 
 #[test]
-fn families_take_turns_among_begun_and_warm_agents() {
+fn families_alternate_among_started_and_warm_agents() {
     let mut admission = AdmissionQueue::default();
     let (many, few) = (child(1), child(2));
     for number in 1..=3 {
@@ -68,7 +68,7 @@ fn breadth_serves_agents_as_they_asked() {
 }
 
 #[test]
-fn permits_of_returning_agents_are_not_given_to_new_ones() {
+fn permits_of_returning_agents_are_not_given_to_new_agents() {
     let mut admission = AdmissionQueue::default();
     (1..=4).for_each(|number| ask(&mut admission, number));
     let returning = AdmissionLimits { returning: 1, ..limits(3) };
@@ -79,7 +79,7 @@ fn permits_of_returning_agents_are_not_given_to_new_ones() {
 }
 
 #[test]
-fn overdue_line_goes_before_begun_agents_once_per_patience() {
+fn overdue_line_goes_before_started_agents_once_per_patience() {
     let mut admission = AdmissionQueue::new(TurnOrder::Depth, 10 * MINUTE);
     (1..=3).for_each(|number| ask(&mut admission, number));
     let mut order = Vec::new();

@@ -32,7 +32,7 @@ fn taken(scene: &Scene) -> Vec<&str> {
 }
 
 #[test]
-fn message_is_told_to_the_turn_that_may_run_and_belongs_to_it_once_read() {
+fn message_goes_to_the_running_turn_and_belongs_to_it_once_read() {
     let mut scene = Scene::begin();
     let effects = tell(&mut scene);
     let id = MessageId::new(MESSAGE);
@@ -57,7 +57,7 @@ fn message_is_told_to_the_turn_that_may_run_and_belongs_to_it_once_read() {
 }
 
 #[test]
-fn message_of_a_command_without_an_own_id_waits_for_the_next_prompt() {
+fn message_of_a_command_without_id_waits_for_the_next_prompt() {
     let mut scene = Scene::begin();
     let message = AgentMessage { agent: agent_id("main"), text: "be brief".to_owned() };
     let command = RunCommand::Tell(message);
@@ -67,7 +67,7 @@ fn message_of_a_command_without_an_own_id_waits_for_the_next_prompt() {
 }
 
 #[test]
-fn edited_prompt_is_asked_in_the_step_that_was_due() {
+fn edited_prompt_is_asked_in_the_pending_step() {
     let mut scene = Scene::begin();
     let edit = PromptEdit { turn: scene.turn("main"), text: "else".to_owned(), is_late: false };
     hold(&mut scene);

@@ -28,7 +28,7 @@ fn call_of_folder_returns_into_folder_of_caller() {
 }
 
 #[test]
-fn forked_agent_lives_in_other_folder_and_parent_in_its_own() {
+fn forked_agent_lives_in_other_folder_and_parent_stays() {
     let mut scene = Scene::begin();
     scene.take("main", tag(TagName::Goto, "", "coding/A.md"));
     scene.take("main", tag(TagName::Fork, "B.md", "lib:worker/W.md"));

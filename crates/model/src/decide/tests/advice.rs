@@ -236,7 +236,7 @@ fn killed_turn_is_billed_at_max_cost_of_its_state() {
 }
 
 #[test]
-fn evaluator_runs_in_own_session_and_finishes_step() {
+fn evaluator_runs_in_separate_session_and_finishes_step() {
     let mut scene = Scene::begin();
     let evaluator = state("CHECK.md");
     let proposed = TurnJudgement::Proposed {

@@ -117,7 +117,7 @@ fn suspended_turn_waits_and_goes_on_in_its_session_with_the_answer() {
 }
 
 #[test]
-fn answer_that_was_not_told_goes_into_the_next_turn() {
+fn undelivered_answer_goes_into_the_next_turn() {
     let mut scene = Scene::begin();
     asks(&mut scene, "t1");
     answers(&mut scene, "a1", "deny: no");
@@ -139,7 +139,7 @@ fn next_turn_waits_for_all_answers() {
 }
 
 #[test]
-fn allowed_call_of_a_lost_turn_is_told_and_not_granted() {
+fn allowed_call_of_a_lost_turn_is_reported_and_not_granted() {
     let mut scene = Scene::begin();
     asks(&mut scene, "t1");
     answers(&mut scene, "a1", "allow");

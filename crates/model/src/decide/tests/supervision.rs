@@ -272,7 +272,7 @@ fn parent_ignores_restart_policy_of_its_child() {
 
 /// The records of a scene are a second apart.
 #[test]
-fn child_counts_restarts_within_its_own_period() {
+fn child_counts_restarts_within_its_period() {
     let mut scene = under(|run| run.period_ms = 3_600_000);
     let policy = SupervisionOverrides {
         period_ms: Some(1500),

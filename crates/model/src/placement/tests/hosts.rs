@@ -95,7 +95,7 @@ fn short_turns_are_sent_before_a_slot_is_free() {
 }
 
 #[test]
-fn only_agents_that_have_begun_nothing_may_leave_a_draining_host() {
+fn only_unstarted_agents_may_leave_a_draining_host() {
     let mut table = table(&[sighting("a", 1, &[])]);
     for number in [1, 2, 10] {
         settle(&mut table, &agent(number), None, None);

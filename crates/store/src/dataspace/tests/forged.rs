@@ -108,7 +108,7 @@ fn facts_of_another_user_are_kept_in_a_new_journal() {
 }
 
 #[test]
-fn journal_that_is_no_plain_file_is_an_error() {
+fn journal_must_be_a_plain_file() {
     let place = place();
     std::fs::remove_file(place.path("facts")).expect("removed");
     std::os::unix::fs::symlink("/dev/zero", place.path("facts")).expect("linked");

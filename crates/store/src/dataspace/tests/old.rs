@@ -258,7 +258,7 @@ fn forged_entry_of_an_old_log_is_not_believed() {
 }
 
 #[test]
-fn what_is_no_fact_in_an_old_store_stays_there_and_blocks_no_other() {
+fn invalid_fact_in_an_old_store_stays_and_blocks_no_other() {
     let place = proven();
     let elsewhere = tempfile::tempdir().expect("a directory");
     let victim = elsewhere.path().join("k.json");
@@ -285,7 +285,7 @@ fn what_is_no_fact_in_an_old_store_stays_there_and_blocks_no_other() {
 }
 
 #[test]
-fn copy_of_an_engine_stays_one() {
+fn copy_of_an_engine_stays_a_copy() {
     let place = killed_store();
     place.write_old("engine.json", "{\"version\":1,\"engine\":\"memory\",\"last\":0}");
     assert_eq!(place.holds(), ["a k=1"]);

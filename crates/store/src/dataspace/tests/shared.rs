@@ -254,7 +254,7 @@ fn copy_is_not_changed_alone() {
 }
 
 #[test]
-fn caller_that_cannot_be_told_to_end_gets_the_error() {
+fn caller_that_cannot_be_interrupted_gets_the_error() {
     let (log, a, _b) = two();
     log.is_away.store(true, Ordering::Relaxed);
     let error = a.place.space.retract("job", "1", None).expect_err("away");
@@ -264,7 +264,7 @@ fn caller_that_cannot_be_told_to_end_gets_the_error() {
 }
 
 #[test]
-fn caller_that_can_be_told_to_end_waits() {
+fn caller_that_can_be_interrupted_waits() {
     let (log, a, b) = two();
     let fact = b.place.assert("job", "1", "x", None).fact.expect("a fact");
     let ends = Arc::new(AtomicBool::new(false));

@@ -367,7 +367,7 @@ mod yaml_mistake_tests {
     use super::*;
 
     #[test]
-    fn text_that_is_no_yaml_has_place_and_sentence_of_our_own() {
+    fn invalid_yaml_has_place_and_sentence() {
         for (text, expected) in [
             ("a: [\n", "line 1, column 4: this is not valid YAML; look for wrong indentation"),
             ("a: 1\na: 2\n", "line 2, column 1: the key `a` is given twice; remove one"),
@@ -390,7 +390,7 @@ mod ordered_tests {
     use super::*;
 
     #[test]
-    fn keys_stay_where_they_stood_and_new_ones_come_last() {
+    fn keys_keep_their_order_and_new_keys_come_last() {
         let text = r#"{"z": 1, "a": {"y": true, "b": null}, "list": [{"q": 1.5, "c": -2}]}"#;
         let value = json!({
             "a": {"b": 2, "new": 1, "y": 3}, "to": 1, "also": 0, "list": [{"c": 1, "q": 2}, {"b": 1}], "z": 2,

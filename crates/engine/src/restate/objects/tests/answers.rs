@@ -79,7 +79,7 @@ fn next_supervisor_receives_all_replies_that_were_not_forgotten() {
 }
 
 #[test]
-fn request_whose_reply_was_received_is_not_begun_again() {
+fn request_with_received_reply_is_not_started_again() {
     let mut run = received_many(400);
     let late = |at: u64, is_again: bool, sender: &str| LeasedDeed::Send {
         requests: vec![CarriedRequest {

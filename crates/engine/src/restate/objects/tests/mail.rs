@@ -3,7 +3,7 @@
 use super::*;
 
 #[test]
-fn request_that_was_withdrawn_is_begun_only_if_a_later_supervisor_sends_it() {
+fn withdrawn_request_starts_only_if_a_later_supervisor_sends_it() {
     let mut run = TestRun::begun();
     run.deed(1, send("r/a"));
     let fate =

@@ -74,13 +74,13 @@ pub(super) fn begun_many(count: usize) -> TestRun {
 }
 
 #[test]
-fn few_begun_requests_have_no_lists() {
+fn few_started_requests_have_no_lists() {
     let run = begun_many(64);
     assert_eq!((of_kind(&run, "begun"), of_kind(&run, "queue/")), (0, 1));
 }
 
 #[test]
-fn value_of_a_queue_stays_small_however_many_requests_were_begun() {
+fn queue_value_stays_small_with_many_started_requests() {
     let mut run = begun_many(1_000);
     assert!(run.values["queue/h"].len() < 20_000, "{}", run.values["queue/h"].len());
     let all = keys(0, 1_000);
@@ -97,7 +97,7 @@ fn value_of_a_queue_stays_small_however_many_requests_were_begun() {
 }
 
 #[test]
-fn requests_in_lists_are_sent_begun_and_answered_once() {
+fn requests_in_lists_are_sent_started_and_answered_once() {
     let mut run = begun_many(500);
     let all = keys(0, 500);
     send_many(&mut run, 1, &all[100..200], 90);
@@ -119,7 +119,7 @@ fn requests_in_lists_are_sent_begun_and_answered_once() {
 }
 
 #[test]
-fn worker_that_starts_again_is_given_what_it_had_begun() {
+fn restarted_worker_gets_its_started_requests_back() {
     let mut run = begun_many(300);
     reply_many(&mut run, &keys(0, 100));
     send_many(&mut run, 1, &keys(300, 310), 90);
@@ -131,7 +131,7 @@ fn worker_that_starts_again_is_given_what_it_had_begun() {
 }
 
 #[test]
-fn worker_that_starts_again_is_given_all_in_parts_while_it_begins_some() {
+fn restarted_worker_gets_all_in_parts_while_it_starts_some() {
     let mut run = begun_many(300);
     let (mut all, mut received, mut is_first) = (Vec::new(), Vec::new(), true);
     loop {

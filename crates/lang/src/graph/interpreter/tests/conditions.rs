@@ -229,7 +229,7 @@ fn condition_that_cannot_be_evaluated_fails_agent() {
 }
 
 #[test]
-fn condition_that_cannot_be_asked_takes_no_answer_of_a_later_one() {
+fn condition_that_fails_takes_no_answer_of_a_later_condition() {
     let file = |path: &str| json!({"type": "file_exists", "path": path, "error_message": path});
     let gate = json!({
         "type": "validation_gate", "on_valid": "done", "on_invalid": "failed",

@@ -66,7 +66,7 @@ fn loop_may_wait_for_command_alone() {
 }
 
 #[test]
-fn each_element_has_output_of_its_own() {
+fn each_element_has_its_output() {
     let text = state(
         "(for-each n in (one two) (run :command n :args (@n) :as x) (wait (signal go)) (log \"~a ~a\" @n @x)) (terminal :result @x/two)",
     );

@@ -100,7 +100,7 @@ fn bodies_ask_wait_and_time_out_while_a_command_of_another_runs() {
 }
 
 #[test]
-fn failure_of_a_body_command_is_its_own() {
+fn failure_of_a_body_command_does_not_fail_other_bodies() {
     let text = program(&[
         "(state s (for-each n in (a b c) (run :command @n :as x :on-error bad)) (terminal))",
         "(state bad (terminal :result @x/b))",

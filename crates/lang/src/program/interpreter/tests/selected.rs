@@ -92,7 +92,7 @@ fn output_of_a_command_as_key_is_looked_up_before_the_next_wait_and_value() {
 }
 
 #[test]
-fn elements_of_for_each_select_the_facts_of_their_own_values() {
+fn elements_of_for_each_select_facts_of_their_values() {
     let text = "(for-each x in (one two)
         (wait (signal job :key @x :consume true :as job))
         (branch (on (signal ready :key @job) (action (log \"~a\" (signal ready :key @job)))) (otherwise (action (log missed)))))";

@@ -3,7 +3,7 @@
 use super::{checked, diagnostics};
 
 #[test]
-fn unreadable_tag_beside_single_way_is_a_warning() {
+fn unreadable_tag_beside_implied_transition_is_a_warning() {
     for tag in [
         "<goto target=\"NEXT.md\">",
         "<gotto>NEXT.md</gotto>",

@@ -50,7 +50,7 @@ fn reset_that_keeps_its_stack_may_come_back() {
 }
 
 #[test]
-fn force_implicit_needs_one_entry_that_says_all() {
+fn force_implicit_needs_a_single_complete_entry() {
     let with = |entries: &str| {
         prompt_with(entries, "END").replace("---\nallowed", "---\nforce_implicit: true\nallowed")
     };
@@ -68,7 +68,7 @@ fn force_implicit_needs_one_entry_that_says_all() {
 }
 
 #[test]
-fn inputs_of_the_own_manifest_fill_placeholders() {
+fn inputs_of_the_manifest_fill_placeholders() {
     let manifest = ("raymond.yaml", "inputs: [{ name: topic }, { name: tone, default: kind }]\n");
     let start = ("START.md", "{{topic}} {{tone}} {{length}} <result>x</result>");
     let found = checked(&[manifest, start], None, &[]);

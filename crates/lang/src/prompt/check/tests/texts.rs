@@ -66,7 +66,7 @@ fn tag_without_required_attribute_is_error_around_state() {
 }
 
 #[test]
-fn forks_of_one_text_with_different_next_states_are_warned_of() {
+fn forks_with_different_next_states_in_one_text_have_warning() {
     let text = "<fork next=\"A.md\">END.md</fork>\n<fork next=\"END.md\">END.md</fork>";
     let a = ("A.md", "<result>x</result>");
     let found = found_in(&[("START.md", text), a, END]);
@@ -109,7 +109,7 @@ fn target_of_policy_that_text_never_mentions_is_warned_of() {
 }
 
 #[test]
-fn prompt_that_tags_lead_to_without_way_out_is_warned_of() {
+fn reachable_prompt_without_transition_has_warning() {
     let found = found_in(&[("START.md", "<goto>NEXT.md</goto>"), ("NEXT.md", "Stop.")]);
     assert!(found.len() == 1 && found[0].starts_with("NEXT.md:1:1: warning: RF105 "), "{found:?}");
     let found = found_in(&[("START.md", "Read NEXT.md. <result>x</result>"), ("NEXT.md", "Text.")]);

@@ -1,6 +1,7 @@
 //! The built-in functions: of lists and texts, of `Object`, `Math` and `JSON`, and those that read numbers.
 
 use std::borrow::Cow;
+use std::io::{ErrorKind, Write};
 
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
@@ -171,10 +172,10 @@ fn contains(whole: &Value, part: &Value, fuel: &mut Fuel) -> Result<bool, Error>
         fuel.read(text.len())?;
         return Ok(text.contains(part));
     }
-    match (whole, part) {
-        (Value::Array(list), part) => Ok(position(list, part, fuel)?.is_some()),
-        (Value::Object(map), Value::String(key)) => Ok(map.contains_key(key)),
-        (Value::String(_) | Value::Object(_), part) => Err(Error::Evaluation(format!(
+    match (whole, as_text(part)) {
+        (Value::Array(list), _) => Ok(position(list, part, fuel)?.is_some()),
+        (Value::Object(map), Some(key)) => Ok(map.contains_key(key)),
+        (Value::String(_) | Value::Object(_), None) => Err(Error::Evaluation(format!(
             "contains looks for a text in {}, but got {}",
             kind(whole),
             kind(part)
@@ -209,7 +210,37 @@ fn parse(text: &str, fuel: &mut Fuel) -> Result<Value, Error> {
         let (line, column) = (error.line(), error.column());
         Error::Evaluation(format!("the text is not valid JSON: line {line}, column {column}"))
     })?;
+    fuel.room(longest_list(&read))?;
     fuel.made(read)
+}
+
+/// Returns the number of elements of the longest list in a value.
+fn longest_list(value: &Value) -> usize {
+    match value {
+        Value::Array(list) => list.iter().map(longest_list).fold(list.len(), usize::max),
+        Value::Object(map) => map.values().map(longest_list).max().unwrap_or(0),
+        _ => 0,
+    }
+}
+
+/// A text that is refused once it is too long, before it takes more memory.
+struct BoundedText {
+    bytes: Vec<u8>,
+    most: usize,
+}
+
+impl Write for BoundedText {
+    fn write(&mut self, part: &[u8]) -> std::io::Result<usize> {
+        if self.bytes.len() + part.len() > self.most {
+            return Err(ErrorKind::OutOfMemory.into());
+        }
+        self.bytes.extend_from_slice(part);
+        Ok(part.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Writes a value as JSON; the third argument is the indentation.
@@ -229,16 +260,19 @@ fn stringify(value: &Value, rest: &[Cow<'_, Value>], fuel: &mut Fuel) -> Result<
             return Err(BuiltinFunction::JsonStringify.refuse("a number of spaces", other));
         }
     };
-    fuel.copy(value)?;
-    let text = if indent.is_empty() {
-        value.to_string()
+    fuel.nest(value, 0)?;
+    let mut text = BoundedText { bytes: Vec::new(), most: fuel.text };
+    let written = if indent.is_empty() {
+        serde_json::to_writer(&mut text, value)
     } else {
-        let mut bytes = Vec::new();
         let formatter = PrettyFormatter::with_indent(indent.as_bytes());
-        let written = value.serialize(&mut Serializer::with_formatter(&mut bytes, formatter));
-        let text = written.ok().and_then(|()| String::from_utf8(bytes).ok());
-        text.ok_or_else(|| Error::Evaluation("the value cannot be written as JSON".to_owned()))?
+        value.serialize(&mut Serializer::with_formatter(&mut text, formatter))
     };
+    if written.is_err() {
+        fuel.fits(usize::MAX)?;
+    }
+    let text = String::from_utf8(text.bytes)
+        .map_err(|_| Error::Evaluation("the value cannot be written as JSON".to_owned()))?;
     fuel.text(text.len())?;
     Ok(Value::String(text))
 }
@@ -276,7 +310,8 @@ impl BuiltinFunction {
         let rounded = match self {
             Self::Floor => float.floor(),
             Self::Ceil => float.ceil(),
-            _ => (float + 0.5).floor(),
+            _ if float - float.floor() < 0.5 => float.floor(),
+            _ => float.ceil(),
         };
         Ok(number(rounded).unwrap_or(Value::Null))
     }
@@ -305,13 +340,23 @@ impl BuiltinFunction {
         };
         fuel.read(text.len())?;
         let (sign, digits) = match text.as_bytes().first() {
-            Some(b'-') => (-1, &text[1..]),
+            Some(b'-') => (-1_i8, &text[1..]),
             Some(b'+') => (1, &text[1..]),
             _ => (1, text),
         };
         let end = digits.find(|char: char| !char.is_digit(base)).unwrap_or(digits.len());
-        let read = i64::from_str_radix(&digits[..end], base).ok();
-        Ok(read.map_or(Value::Null, |read| Value::from(sign * read)))
+        let digits = &digits[..end];
+        if let Ok(read) = i64::from_str_radix(digits, base) {
+            return Ok(Value::from(i64::from(sign) * read));
+        }
+        // A number that is too large for a whole number is read as the nearest other one, as in JavaScript.
+        let float = digits.chars().filter_map(|char| char.to_digit(base));
+        let float = match (base, digits.parse()) {
+            (10, Ok(exact)) => exact,
+            _ => float.fold(0.0, |read, digit| read * f64::from(base) + f64::from(digit)),
+        };
+        let read = number(f64::from(sign) * float).filter(|_| !digits.is_empty());
+        Ok(read.unwrap_or(Value::Null))
     }
 
     /// Reads the number that a text begins with; null if it begins with none.

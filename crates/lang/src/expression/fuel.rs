@@ -125,16 +125,19 @@ struct ValueSize {
 }
 
 fn weigh(value: &Value) -> ValueSize {
-    let all = |values: &mut dyn Iterator<Item = &Value>| {
-        values.map(weigh).fold(ValueSize { cost: 1, depth: 1 }, |sum, part| ValueSize {
-            cost: sum.cost + part.cost,
-            depth: sum.depth.max(part.depth + 1),
-        })
+    let weigh_text = |text: &str| 1 + text.len() / BYTES_PER_STEP;
+    let sum = |sum: ValueSize, part: ValueSize| ValueSize {
+        cost: sum.cost + part.cost,
+        depth: sum.depth.max(part.depth + 1),
     };
+    let empty = ValueSize { cost: 1, depth: 1 };
     match value {
-        Value::String(text) => ValueSize { cost: 1 + text.len() / BYTES_PER_STEP, depth: 0 },
-        Value::Array(list) => all(&mut list.iter()),
-        Value::Object(map) => all(&mut map.values()),
+        Value::String(text) => ValueSize { cost: weigh_text(text), depth: 0 },
+        Value::Array(list) => list.iter().map(weigh).fold(empty, sum),
+        Value::Object(map) => map.iter().fold(empty, |map, (key, value)| {
+            let value = weigh(value);
+            sum(map, ValueSize { cost: value.cost + key.len() / BYTES_PER_STEP, ..value })
+        }),
         _ => ValueSize { cost: 1, depth: 0 },
     }
 }

@@ -128,6 +128,24 @@ fn evaluation_over_step_or_size_limit_is_error() {
 }
 
 #[test]
+fn large_keys_and_json_over_a_limit_are_errors() {
+    let (key, ones) = ("k".repeat(1 << 20), format!("[{}1]", "1,".repeat(200_000)));
+    let wide = (0..40).fold(json!(vec![1; 50_000]), |inside, _| json!([inside]));
+    let thousand = evaluate(THOUSAND).expect("a list");
+    let scope = Names(json!({ "k": key, "ones": ones, "wide": wide, "t": thousand }));
+    for (text, why) in [
+        ("t.map(x => Object.fromEntries([[k, x]]))", "the expression takes too many steps"),
+        ("JSON.parse(ones)", "the list has more than 100000 elements"),
+        ("JSON.stringify(wide, null, 10)", "the text is longer than 1048576 bytes"),
+        ("JSON.stringify({ k: k })", "the text is longer than 1048576 bytes"),
+    ] {
+        let parsed = Expression::parse(text).expect(text);
+        let error = parsed.evaluate(&scope, &mut Fuel::default()).expect_err(text);
+        assert!(error.to_string().contains(why), "{text}: {error}");
+    }
+}
+
+#[test]
 fn filled_template_over_size_or_depth_limit_is_error() {
     let scope = Names(json!({"x": "a".repeat(600_000), "l": [[[0]]]}));
     let twice = ValueTemplate::parse(&json!("${x}${x}")).expect("a template");

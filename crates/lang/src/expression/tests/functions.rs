@@ -28,6 +28,10 @@ fn functions_of_math_compute_with_numbers() {
 fn number_is_read_from_beginning_of_text_or_is_null() {
     assert_values(&[
         ("parseInt(' 42px')", json!(42)),
+        ("parseInt('9007199254740993')", json!(9_007_199_254_740_993_i64)),
+        ("parseInt('-9999999999999999999')", json!(-1e19)),
+        ("parseInt('-')", json!(null)),
+        ("Math.round(0.49999999999999994)", json!(0)),
         ("parseInt('-7')", json!(-7)),
         ("parseInt('ff', 16)", json!(255)),
         ("parseInt(3.9)", json!(3)),

@@ -11,6 +11,7 @@ fn functions_return_expected_value_or_argument_error() {
         ("len([1, 2])", json!(2)),
         ("len({a: 1})", json!(1)),
         ("contains(name, 'ray')", json!(true)),
+        ("contains({a: 1}, {exit_code: 0, stdout: 'a', stderr: ''})", json!(true)),
         ("contains(list, 1.0)", json!(true)),
         ("contains(map, 'b-c')", json!(true)),
         ("contains([[1]], [1])", json!(true)),

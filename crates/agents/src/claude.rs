@@ -162,10 +162,7 @@ impl ClaudeRunner {
         let (stop, news) =
             (self.stops.of_turn(&input.turn.agent), self.news.open(&input.turn.agent));
         let signals = TurnSignals { stop, news };
-        let outcome = match self.rebuilt(input) {
-            Ok(rebuilt) => self.turn(rebuilt.as_ref().unwrap_or(input), signals, notices).await,
-            Err(failure) => Err(failure),
-        };
+        let outcome = self.turn(input, signals, notices).await;
         self.news.close(&input.turn.agent);
         self.stops.forget(&input.turn.agent);
         let mut outcome = outcome.unwrap_or_else(TurnOutcome::Failed);
@@ -189,7 +186,10 @@ impl ClaudeRunner {
         notices: impl Fn(TurnNotice<'_>),
     ) -> Result<TurnOutcome, TurnFailure> {
         let files = TurnFiles::of(&self.steps, &input.turn);
-        let mut turn = if files.are_there() {
+        let is_begun = files.are_there();
+        let rebuilt = if is_begun { None } else { self.rebuilt(input)? };
+        let input = rebuilt.as_ref().unwrap_or(input);
+        let mut turn = if is_begun {
             self.refuse_if_unproven(input, &files)?;
             self.attach(input, &files).await?
         } else {

@@ -97,7 +97,7 @@ impl WorkerPool {
         session: SessionId,
         served: Option<(AgentId, Option<MessageId>)>,
     ) -> u64 {
-        set_idle(&worker, true);
+        worker.set_idle(true);
         let number = self.numbers.get() + 1;
         self.numbers.set(number);
         self.idle.borrow_mut().push(IdleWorker {
@@ -120,7 +120,7 @@ impl WorkerPool {
                     _ => false,
                 }
         })?;
-        set_idle(&worker, false);
+        worker.set_idle(false);
         Some(worker)
     }
 
@@ -186,13 +186,6 @@ impl WorkerPool {
         let mut idle = self.idle.borrow_mut();
         let place = idle.iter().position(is)?;
         Some(idle.remove(place).worker)
-    }
-}
-
-/// Notes whether a process waits for a turn. Only one that is taken for a turn stops waiting; the others are retired.
-fn set_idle(worker: &Worker, idle: bool) {
-    if let Some(life) = &worker.life {
-        life.idle.set(idle);
     }
 }
 

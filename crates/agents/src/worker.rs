@@ -235,8 +235,16 @@ impl Worker {
         }
     }
 
-    /// Notes that it is being ended, so that its slot is about to be free.
+    /// Notes whether it waits for a turn.
+    pub(super) fn set_idle(&self, idle: bool) {
+        if let Some(life) = &self.life {
+            life.idle.set(idle);
+        }
+    }
+
+    /// Notes that it is being ended: its slot is about to be free, and it does not count as at work.
     pub fn note_ending(&mut self) {
+        self.set_idle(true);
         if let Some(slot) = &mut self.slot {
             slot.note_ending();
         }
@@ -318,8 +326,8 @@ const GROWN_AGE: Duration = Duration::from_secs(5);
 #[derive(Debug)]
 pub struct ProcessLifetime {
     began: Instant,
-    /// True while the process waits for a turn, and once it is retired.
-    pub idle: Cell<bool>,
+    /// True while the process waits for a turn, and once it is being ended.
+    pub(super) idle: Cell<bool>,
 }
 
 /// The lifetimes of all processes.

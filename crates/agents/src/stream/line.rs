@@ -75,7 +75,7 @@ impl<'line> StreamLine<'line> {
 
     /// Returns whether it is of the agent itself, not of a sub-agent.
     pub(crate) fn is_of_main_agent(&self) -> bool {
-        self.parent_tool_use_id.is_none_or(|parent| parent.get() == "null")
+        self.parent_tool_use_id.is_none()
     }
 
     /// Returns whether it repeats a message that was sent to the program.

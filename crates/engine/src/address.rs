@@ -91,7 +91,7 @@ fn has_stray_at(rest: &str) -> bool {
 fn names_machine(rest: &str) -> bool {
     let (_, query) = rest.split_once('?').unwrap_or_default();
     let mut parameters = query.split('&').filter_map(|pair| pair.split_once('='));
-    parameters.any(|(name, value)| matches!(name, "host" | "hostaddr") && !value.is_empty())
+    parameters.any(|(name, value)| name == "host" && !value.is_empty())
 }
 
 /// Returns an address without the password of its user, and without its parameters, which can hold another.
@@ -158,10 +158,12 @@ mod tests {
             assert!(error.contains(why) && error.contains("postgres://USER@HOST"), "{error}");
             assert!(!error.contains("s3cret"), "{error}");
         }
+        let unnamed = EngineAddress::parse("postgres:///work?hostaddr=10.0.0.7");
+        assert!(unnamed.is_err(), "TLS needs the name");
         for url in [
             "postgres:///work?host=/run/postgresql",
             "postgres://?host=db",
-            "postgresql://ray@/work?user=ray&hostaddr=10.0.0.7",
+            "postgresql://ray@/work?user=ray&hostaddr=10.0.0.7&host=db",
         ] {
             assert!(EngineAddress::parse(url).is_ok(), "{url}");
         }

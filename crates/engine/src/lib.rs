@@ -18,6 +18,6 @@ mod postgres;
 mod restate;
 pub mod shared_log;
 
-pub use address::EngineAddress;
+pub use address::{EngineAddress, EngineKind};
 pub use connect::Engine;
 pub use error::EngineError;

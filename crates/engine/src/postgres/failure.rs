@@ -166,7 +166,7 @@ impl Failure {
 /// What is wrong with a server that takes no writes.
 pub(super) const STANDBY: &str = "it is a standby, which does not accept writes; name the primary, or all servers and ?target_session_attrs=read-write";
 
-/// Returns whether TLS failed since the certificate was not accepted.
+/// Returns whether TLS failed because the certificate was not accepted.
 fn is_about_certificate(error: &Error) -> bool {
     let mut next = error.source();
     while let Some(cause) = next {

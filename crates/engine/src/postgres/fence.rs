@@ -28,15 +28,8 @@ macro_rules! held_run {
 /// The fence of a host: one row if `$1` is a host in service and `$2` its newest epoch.
 macro_rules! held_host {
     () => {
-        held_host!(@ "1")
-    };
-    (unflushed) => {
-        held_host!(@ "pg_catalog.set_config('synchronous_commit', 'off', true)")
-    };
-    (@ $column:literal) => {
         concat!(
-            "WITH held AS MATERIALIZED (SELECT ",
-            $column,
+            "WITH held AS MATERIALIZED (SELECT 1",
             " FROM raymond.host WHERE host = $1 AND epoch = $2",
             " AND standing IN ('active', 'draining') FOR SHARE)"
         )

@@ -46,7 +46,7 @@ const RUNS: &str = "SELECT run, \
     NOT has_ended AND holder IS NOT NULL AND lease_until <= clock_timestamp() \
     FROM raymond.run ORDER BY run";
 
-/// How often a claim is made that met another one.
+/// How many times to try a claim that lost a race.
 const ATTEMPTS: u32 = 3;
 
 fn lease_seconds(time: Duration) -> f64 {
@@ -196,7 +196,7 @@ const LOOK: &str = "SELECT (SELECT coalesce(max(seq), 0) FROM raymond.log WHERE 
     FROM (VALUES (1)) AS one LEFT JOIN raymond.log AS here ON here.run = $1 AND here.seq BETWEEN $2 AND $3 \
     ORDER BY here.seq";
 
-/// How often an append is made that met another one.
+/// How many times to try an append that lost a race.
 const APPEND_ATTEMPTS: u32 = 5;
 
 /// What the log says about lines that were not appended.

@@ -108,7 +108,7 @@ impl HostMailbox for PostgresEngine {
         self.listener.channel(&Topic::Host(&claim.host).channel()).ask();
         let (wanted, most) =
             (self.received.requests(claim, received, is_first), stored_limit(limit));
-        let (known, with_begun) = (numbers(&wanted.but_for), flag(&wanted.with_begun));
+        let (known, with_begun) = (numbers(&wanted.except), flag(&wanted.with_begun));
         let parameters = [known, texts(&received), with_begun, number(&most)];
         let rows = self.rows_of_host(claim, REQUESTS.call, &parameters)?;
         let (mut requests, mut handed_out) = (Vec::with_capacity(rows.len()), Vec::new());
@@ -169,7 +169,7 @@ impl HostMailbox for PostgresEngine {
         self.listener.channel(&Topic::Run(&lease.run).channel()).ask();
         let (wanted, most) =
             (self.received.replies(lease, received, Instant::now()), stored_limit(limit));
-        let parameters = [number(&wanted.from), texts(&wanted.but_for), number(&most)];
+        let parameters = [number(&wanted.from), texts(&wanted.except), number(&most)];
         let rows = self.rows_of_run(lease, REPLIES.call, &parameters)?;
         let (mut replies, mut handed_out) = (Vec::with_capacity(rows.len()), Vec::new());
         let (mut first_open, mut last) = (wanted.from, wanted.from);

@@ -14,7 +14,7 @@ use crate::shared_log::{HostClaim, RunLease};
 // A note about it in the database would change the same rows as a begin or a reply, and each would wait for the other's
 // disk.
 
-/// The number of received requests from which on those are dropped that were begun.
+/// Above this number of received requests, those that were begun are dropped.
 const MANY: usize = 512;
 
 /// The time between two calls that ask for all replies. A server that crashed may count its transactions from an
@@ -59,7 +59,7 @@ impl ReceivedReplies {
             left.map_or(self.first_open, |left| left.min(self.first_open))
         };
         let known = self.received.iter().filter(|(_, transaction)| **transaction >= from);
-        WantedReplies { from, but_for: known.map(|(key, _)| key.clone()).collect() }
+        WantedReplies { from, except: known.map(|(key, _)| key.clone()).collect() }
     }
 }
 
@@ -67,8 +67,8 @@ impl ReceivedReplies {
 #[derive(Debug, PartialEq)]
 pub(super) struct WantedRequests {
     /// The numbers of those that have been received.
-    pub(super) but_for: Vec<i64>,
-    /// True if those are wanted, too, that were begun.
+    pub(super) except: Vec<i64>,
+    /// True if begun requests are wanted, too.
     pub(super) with_begun: bool,
 }
 
@@ -78,7 +78,7 @@ pub(super) struct WantedReplies {
     /// The first transaction.
     pub(super) from: i64,
     /// The keys of those that have been received from then on, and of those that the caller knows besides.
-    pub(super) but_for: Vec<String>,
+    pub(super) except: Vec<String>,
 }
 
 /// The mail that was received, of all hosts and runs that this process acts for.
@@ -106,7 +106,7 @@ impl ReceivedMail {
         let numbers = keys.iter().filter_map(|key| known.handed_out.remove(key));
         known.received.extend(numbers);
         WantedRequests {
-            but_for: known.received.iter().copied().collect(),
+            except: known.received.iter().copied().collect(),
             with_begun: known.wants_begun,
         }
     }
@@ -154,7 +154,7 @@ impl ReceivedMail {
         known.received.extend(received);
         let mut wanted = known.wanted(now);
         let unknown = keys.iter().filter(|key| !known.received.contains_key(*key));
-        wanted.but_for.extend(unknown.cloned());
+        wanted.except.extend(unknown.cloned());
         wanted
     }
 
@@ -382,7 +382,7 @@ pub(super) struct StoredStatement {
 mod tests {
     use super::*;
 
-    const ALL: WantedReplies = WantedReplies { from: 0, but_for: Vec::new() };
+    const ALL: WantedReplies = WantedReplies { from: 0, except: Vec::new() };
 
     fn key(name: &str) -> String {
         name.to_owned()
@@ -399,11 +399,11 @@ mod tests {
         assert_eq!(wanted(&[]), ALL);
         mail.hand_out_replies(&held, vec![(key("a"), 4), (key("b"), 8)], 6);
         // Only one was received: the other one is handed out again, also if it is older.
-        assert_eq!(wanted(&[key("b")]), WantedReplies { from: 4, but_for: vec![key("b")] });
+        assert_eq!(wanted(&[key("b")]), WantedReplies { from: 4, except: vec![key("b")] });
         mail.hand_out_replies(&held, vec![(key("a"), 4)], 7);
-        assert_eq!(wanted(&[key("a")]), WantedReplies { from: 7, but_for: vec![key("b")] });
+        assert_eq!(wanted(&[key("a")]), WantedReplies { from: 7, except: vec![key("b")] });
         mail.hand_out_replies(&held, Vec::new(), 9);
-        assert_eq!(wanted(&[]), WantedReplies { from: 9, but_for: Vec::new() });
+        assert_eq!(wanted(&[]), WantedReplies { from: 9, except: Vec::new() });
         let other = mail.replies(&lease(2), &[], now);
         assert_eq!(other, ALL, "another supervisor has received none");
     }
@@ -415,7 +415,7 @@ mod tests {
         mail.hand_out_replies(&held, vec![(key("a"), 70)], 90);
         assert_eq!(mail.replies(&held, &[key("a")], now).from, 90);
         let wanted = mail.replies(&held, &[], now + LOOK_AT_ALL);
-        assert_eq!(wanted, WantedReplies { from: 0, but_for: vec![key("a")] });
+        assert_eq!(wanted, WantedReplies { from: 0, except: vec![key("a")] });
         assert_eq!(mail.replies(&held, &[], now + LOOK_AT_ALL).from, 90);
     }
 }

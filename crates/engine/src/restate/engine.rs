@@ -237,8 +237,8 @@ pub(super) const LOOK_AGAIN_AFTER: Duration = Duration::from_millis(15);
 /// The time after mail was found for which the receiver looks instead of waiting.
 const LOOKING_TIME: Duration = Duration::from_millis(60);
 
-/// The time for which the runs of a host need not be asked for. While there is mail all the time, a new run is found up
-/// to so much later.
+/// The time for which the runs of a host need not be asked for. While there is mail all the time, a new run is found at
+/// most this much later.
 const KNOWN_RUNS: Duration = Duration::from_millis(200);
 
 /// The time for which a look that found nothing need not be made again while a wait brings no news.

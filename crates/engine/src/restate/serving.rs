@@ -128,7 +128,7 @@ impl ObjectServer {
         self.answers()
     }
 
-    /// Looks whether somebody serves the objects; returns the number of looks without an answer.
+    /// Checks whether somebody serves the objects; returns the number of looks without an answer.
     fn look(&self, silent: u32) -> u32 {
         match self.answers() {
             Ok(()) | Err(EngineError::Version { .. }) => 0,
@@ -212,7 +212,7 @@ pub(super) fn client() -> Result<Client, String> {
 /// The most that the clocks may differ. The server says its time in whole seconds, and a lease takes six.
 const MOST: Duration = Duration::from_secs(3);
 
-/// Returns why the clock of this machine does not fit to the date of an answer; `None` if it does, or there is none.
+/// Returns why the clock of this machine disagrees with the Date header of an answer; `None` if it does, or there is none.
 pub(super) fn difference(date: &str, now: SystemTime) -> Option<String> {
     let server = DateTimeParser::new().parse_timestamp(date).ok()?;
     let server = UNIX_EPOCH.checked_add(Duration::try_from(server.as_duration()).ok()?)?;
@@ -222,7 +222,7 @@ pub(super) fn difference(date: &str, now: SystemTime) -> Option<String> {
     };
     (by > MOST).then(|| {
         format!(
-            "the clock of this machine is {} s {direction} that of the server, so leases would run out at the wrong time; have both set by the network",
+            "the clock of this machine is {} s {direction} that of the server, so leases would run out at the wrong time; synchronize both with NTP",
             by.as_secs()
         )
     })
@@ -248,7 +248,7 @@ impl RestateSettings {
     /// Reads an address.
     ///
     /// # Errors
-    /// [`EngineError::Address`] if it has a parameter that there is not, or a value that is none.
+    /// [`EngineError::Address`] if it has an unknown parameter or an invalid value.
     pub(super) fn read(address: &EngineAddress) -> Result<Self, EngineError> {
         let wrong =
             |why: &str| EngineError::Address { address: address.to_string(), why: why.to_owned() };
@@ -278,8 +278,8 @@ impl RestateSettings {
             url.set_query(None);
             url.set_fragment(None);
             url.set_path("/");
-            // A URL of http takes the port of http for none, which is how one writes a proxy's.
-            let is_set = url.set_port(Some(port)).is_ok() && url.set_scheme(scheme).is_ok();
+            // The scheme comes first: a URL takes the usual port of its scheme for none.
+            let is_set = url.set_scheme(scheme).is_ok() && url.set_port(Some(port)).is_ok();
             if is_set { Ok(url) } else { Err(wrong("it names no machine")) }
         };
         let port = port_of(rest).unwrap_or(INGRESS_PORT);

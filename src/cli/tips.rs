@@ -6,6 +6,7 @@ use clap::Command;
 use clap::builder::StyledStr;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
+use super::questions::quoted;
 use super::runnable::is_workflow;
 use crate::language::hint::is_slip;
 
@@ -111,14 +112,16 @@ fn foreign(option: &str, grammar: &Command, words: &[&str]) -> Option<String> {
 
 /// Returns the tip about a word that is not an option and has no place.
 fn surplus(grammar: &Command, words: &[&str], word: &str) -> Option<String> {
-    let shown = if word.contains(' ') { format!("'{word}'") } else { word.to_owned() };
+    let shown = quoted(word);
     let at = words.iter().rposition(|given| *given == word)?;
-    let option = words[..at].iter().rfind(|word| word.starts_with("--")).copied().unwrap_or("none");
+    let option = words[..at].iter().rfind(|word| word.starts_with("--"));
+    let option = option.map_or("none", |option| bare(option));
     let (command, first) = (words.first().copied()?, words.get(1).copied().unwrap_or_default());
     let target = match command {
         "run" | "start" => Some(first).filter(|first| *first != word && !first.starts_with('-')),
         path => Some(path).filter(|path| Path::new(path).exists()),
     };
+    let verb = if command == "start" { "start" } else { "run" };
     // It may belong to the text of the option before it.
     let target = target.filter(|_| word.contains(' ') || !is_of(option, TEXT_OPTIONS));
     let of_command = SURPLUS_WORDS.iter().find(|(commands, _)| is_of(command, commands));
@@ -134,10 +137,12 @@ fn surplus(grammar: &Command, words: &[&str], word: &str) -> Option<String> {
             format!("the command comes first: raymond {word} {path}")
         }
         (Some(folder), None) if Path::new(folder).join(word).is_file() => {
-            format!("name one of the two: raymond run {folder}/{word}")
+            format!("name one of the two: raymond {verb} {folder}/{word}")
         }
         (Some(path), None) => {
-            format!("the text for {{{{input}}}} is an option: raymond run {path} --input {shown}")
+            format!(
+                "the text for {{{{input}}}} is an option: raymond {verb} {path} --input {shown}"
+            )
         }
         (None, None) => "put a text with spaces in quotes".to_owned(),
     })

@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 
 use super::discovery::LoadedCase;
 use crate::cli::exit::Error;
-use crate::cli::output;
+use crate::cli::output::{self, counted};
 use crate::cli::test::discovery;
 use crate::cli::test::discovery::shown;
 use crate::domain::id::AgentId;
@@ -41,7 +41,7 @@ pub(super) fn case(report: &CaseReport, is_updated: bool) -> String {
     let seconds = report.duration.as_secs_f64();
     let title = printable_line(&report.loaded.title());
     let word = if report.has_passed() { style("ok  ").green() } else { style("FAIL").red().bold() };
-    let swept = report.sweep.as_ref().map(|sweep| format!(", {} kills", sweep.kills));
+    let swept = report.sweep.as_ref().map(|sweep| format!(", {}", counted(sweep.kills, "kill")));
     let mut text = format!("{word} {title} ({seconds:.1}s{})\n", swept.unwrap_or_default());
     write_messages(report, &mut text);
     if is_updated {
@@ -80,7 +80,8 @@ pub(super) fn messages(report: &CaseReport) -> Vec<(String, String)> {
         messages.push((place(at.line, at.column), message));
     }
     if hidden > 0 {
-        let message = format!("{hidden} more kills came to something else; --json has them");
+        let kills = counted(hidden, "more kill");
+        let message = format!("{kills} came to something else; --json has them");
         messages.push((place(at.line, at.column), message));
     }
     messages
@@ -112,7 +113,7 @@ fn write_path(report: &CaseReport, difference: &PathDifference, text: &mut Strin
         let _ = writeln!(text, "    {indent}{agent}");
         let begin = difference.step.saturating_sub(MAX_BEFORE);
         if begin > 0 {
-            let _ = writeln!(text, "    {indent}  … {begin} states before");
+            let _ = writeln!(text, "    {indent}  … {} before", counted(begin, "state"));
         }
         let end = (difference.step + 1 + MAX_AFTER).min(path.len().max(difference.step + 1));
         for step in begin..end {

@@ -6,6 +6,9 @@ import { clock, whole } from "./format.js";
 
 const MOST = 2000;
 
+// The id of an agent. What is not one yet, while it is typed, is not asked for.
+const AGENT = /^main(\.[1-9][0-9]*)*$/;
+
 export class LogView {
   constructor(run) {
     this.run = run;
@@ -49,7 +52,7 @@ export class LogView {
 
   query(more) {
     const query = new URLSearchParams({ limit: "200", ...more });
-    if (this.agent.value.trim()) query.set("agent", this.agent.value.trim());
+    if (AGENT.test(this.agent.value.trim())) query.set("agent", this.agent.value.trim());
     if (this.text.value.trim()) query.set("text", this.text.value.trim());
     return path("runs", this.run, "log") + "?" + query;
   }

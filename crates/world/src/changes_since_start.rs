@@ -40,7 +40,7 @@ const DIFF: &str = "\
     --ignore-submodules=dirty";
 
 /// The names of raymond's directories in a directory of runs that does not have the usual name.
-const RAYMOND_DIRECTORIES: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
+const RESERVED_DIRECTORIES: [&str; 4] = ["runs", "dataspace", "debug", "worktrees"];
 
 /// Returns the base commits of directories.
 pub(super) async fn bases(
@@ -181,7 +181,7 @@ fn copy(index: &Path, place: &Path) -> std::io::Result<()> {
 
 /// Returns the pathspecs that leave out raymond's own files.
 fn shown(shared: &OperationContext, path: &Path) -> Vec<OsString> {
-    let directories = RAYMOND_DIRECTORIES.iter().filter_map(|name| {
+    let directories = RESERVED_DIRECTORIES.iter().filter_map(|name| {
         let directory = shared.place.marker.dir.join(name);
         Some(left_out(directory.strip_prefix(path).ok()?.as_os_str()))
     });

@@ -87,7 +87,7 @@ pub(super) const EXPECT: &[KeySpec] = &[
     ),
     key("result", "The result of the first agent.", text_rule),
     key("results", "The results of agents.", || map_of(text_rule())),
-    key("agents", "The number of agents that were ever there.", count),
+    key("agents", "The number of agents over the whole run.", count),
     key("cost_at_most", "The most that the run may cost, in US dollars.", dollars),
     key("turns_at_most", "The most turns that agents may take.", count),
     key("files", "Files in the working directory at the end.", file_rules),
@@ -232,7 +232,7 @@ pub enum CasePermission {
     AllowAddress,
     /// States use a tool without being asked.
     AllowTools,
-    /// Claude Code asks for less.
+    /// Claude Code asks for fewer permissions.
     PermissionMode,
 }
 

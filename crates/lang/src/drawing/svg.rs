@@ -16,7 +16,7 @@ use raymond_model::tool_call::first_characters;
 const MARGIN: f64 = 16.0;
 /// The height of a label, and how wide one of its columns is.
 const LABEL: (f64, f64) = (14.0, 6.2);
-/// The maximum shown width of a label, in columns.
+/// The maximum shown width of a label, in characters.
 const MAX_LABEL_CHARS: usize = 40;
 
 /// The colours of the lines and the text for light, then for dark backgrounds, and the colours of the kinds of edges
@@ -62,9 +62,9 @@ pub struct PlacedNode {
     pub lines: Vec<String>,
     /// The form: `start`, `end`, `state` or `other`.
     pub form: &'static str,
-    /// The middle.
+    /// The horizontal coordinate of its center.
     pub x: f64,
-    /// The middle.
+    /// The vertical coordinate of its center.
     pub y: f64,
     pub width: f64,
     pub height: f64,
@@ -179,7 +179,7 @@ pub fn write(flow: &Flow) -> String {
     text
 }
 
-/// Returns the curve of an edge: upright at each end, straight through a layer.
+/// Returns the curve of an edge: vertical at each end, straight through a layer.
 fn curve_of(route: &EdgeRoute) -> String {
     let mut path = String::new();
     let straight = |from: f64, to: f64| (from - to).abs() < 0.05;

@@ -54,7 +54,7 @@ impl WorkflowMap {
         map.reached_from(from.into_iter().filter_map(|name| self.known(name)))
     }
 
-    /// Returns the states that an agent reaches which begins in one, without those of the agents it forks.
+    /// Returns the states that an agent reaches from its first state, without those of the agents it forks.
     pub fn reached_by_one_agent(&self, first: &StateName) -> BTreeSet<&StateName> {
         let map = self.flow_map_by(|transition| {
             let entered = transition.target().filter(|_| !transition.is_fork());

@@ -37,7 +37,7 @@ impl Dataspace {
     /// Brings the copy up to date. A dataspace that is not a copy stays as it is.
     ///
     /// # Errors
-    /// [`Error::Unreached`], [`Error::Engine`], [`Error::OwnFacts`] if there are facts that were never shared,
+    /// [`Error::Unreached`], [`Error::Engine`], [`Error::ForeignFacts`] if there are facts that were never shared,
     /// [`Error::Io`].
     pub fn pull(&self) -> Result<(), Error> {
         let Some(shared) = &self.shared else { return Ok(()) };

@@ -21,7 +21,7 @@ use crate::store::journal::JournalReader;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::record::RecordError;
 use crate::store::view::{load_view, no_such_run};
-use crate::store::{lock, record};
+use crate::store::{self, lock, record};
 
 /// The poll interval of a journal that is followed.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
@@ -67,6 +67,9 @@ pub(super) fn follow(
             if !text.map_or(Ok(true), |text| output::print_printable_line(&text))? {
                 return Ok(false);
             }
+        }
+        if !held && journal.extent().last == 0 {
+            return Err(store::Error::Empty { path: dir.journal() }.into());
         }
         if !held {
             return Ok(true);

@@ -302,6 +302,30 @@ fn truncated_unacknowledged_last_record_is_cut_off() {
 }
 
 #[test]
+fn every_reader_refuses_a_journal_that_lost_acknowledged_records() {
+    let test = held_later();
+    kill_at(&test, 2, true);
+    let whole = fs::read(test.journal_file()).expect("a journal");
+    for end in [whole.len() - 7, whole.len() / 2] {
+        fs::write(test.journal_file(), &whole[..end]).expect("it is cut");
+        for command in [
+            &["log", "t"][..],
+            &["log", "t", "--json"],
+            &["show", "t", "main"],
+            &["costs", "t"],
+            &["tree", "t"],
+            &["status", "t"],
+            &["resume", "t"],
+        ] {
+            let outcome = test.raymond(command);
+            outcome.code(65).stderr_has("restore it from a copy");
+        }
+    }
+    fs::write(test.journal_file(), &whole[..20]).expect("it is cut");
+    test.raymond(&["log", "t"]).code(65).stderr_has("holds no record");
+}
+
+#[test]
 fn damaged_record_in_the_middle_is_an_error_naming_it() {
     let test = held_later();
     kill_at(&test, 2, true);

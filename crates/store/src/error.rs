@@ -202,7 +202,7 @@ pub enum Error {
 fn io_hint(error: &io::Error) -> &'static str {
     match error.kind() {
         io::ErrorKind::PermissionDenied => {
-            "; choose a directory you may use (that of the runs: --dir)"
+            "; its permissions forbid it to this user: change them, or choose another directory (that of the runs: --dir)"
         }
         io::ErrorKind::NotADirectory | io::ErrorKind::AlreadyExists => {
             "; choose another directory (that of the runs: --dir)"

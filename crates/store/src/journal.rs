@@ -44,6 +44,8 @@ pub struct JournalExtent {
 pub struct JournalReader {
     path: PathBuf,
     reader: BufReader<JournalFile>,
+    /// The length in bytes that it has to have.
+    acknowledged: u64,
     extent: JournalExtent,
     /// The length of the file when this read began, and the position of the read.
     length: u64,
@@ -59,10 +61,20 @@ impl JournalReader {
     /// # Errors
     /// [`Error::Empty`] if there is none, [`Error::BaseGone`], [`Error::Io`].
     pub fn open(path: &Path) -> Result<Self, Error> {
+        let acknowledged = log::read(path);
+        Ok(Self { acknowledged, ..Self::open_copy(path)? })
+    }
+
+    /// Opens the copy of a journal that an engine keeps. It may have lost its end, which is fetched again.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub(super) fn open_copy(path: &Path) -> Result<Self, Error> {
         let file = JournalFile::open(path)?;
         Ok(Self {
             path: path.to_owned(),
             reader: BufReader::with_capacity(CHUNK, file),
+            acknowledged: 0,
             extent: JournalExtent { last: 0, end: 0, torn: 0 },
             length: 0,
             position: 0,
@@ -85,9 +97,11 @@ impl JournalReader {
     /// records.
     ///
     /// # Errors
-    /// [`Error::Damaged`] for a bad record that is not the last, [`Error::Io`].
+    /// [`Error::Damaged`] for a bad record that is not the last, [`Error::Cut`] if acknowledged records are missing,
+    /// [`Error::Io`].
     pub fn read(&mut self) -> Result<Option<(u64, String)>, Error> {
         if self.batch.is_empty() && !self.read_batch()? {
+            self.check_end()?;
             return Ok(None);
         }
         let seq = self.extent.last + 1 - self.batch.len() as u64;
@@ -106,10 +120,17 @@ impl JournalReader {
         while let Some((seq, line)) = self.read()? {
             visit(seq, &line).map_err(|flaw| self.damaged(seq, &flaw))?;
             if self.batch.is_empty() && self.position == self.length {
+                self.check_end()?;
                 break;
             }
         }
         Ok(self.extent)
+    }
+
+    /// Checks that all acknowledged records have been read. A journal without any is reported as empty.
+    fn check_end(&self) -> Result<(), Error> {
+        let is_empty = self.extent.last == 0;
+        if is_empty { Ok(()) } else { log::check(&self.path, self.acknowledged, self.extent.end) }
     }
 
     /// Returns the error for a record that is damaged, or that a newer raymond wrote.
@@ -406,7 +427,6 @@ fn replay_after(
 ) -> Result<ReplayedRun, Error> {
     let known = run.as_ref().map_or(0, |run| run.seq);
     let expected = compared.map_or(known, |run| run.seq);
-    let promised = log::read(&dir.journal());
     let (mut untouched, mut is_same, mut session) = (None, true, String::new());
     let mut journal = JournalReader::open(&dir.journal())?;
     let extent = journal.read_all(|seq, line| {
@@ -423,9 +443,6 @@ fn replay_after(
         }
         Ok(())
     })?;
-    if extent.last > 0 {
-        log::check(&dir.journal(), promised, extent.end)?;
-    }
     if !is_same {
         warnings.push(format!(
             "{}: it contradicts the journal, and is rebuilt from it",

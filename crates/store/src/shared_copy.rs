@@ -47,7 +47,9 @@ pub fn last_record(root: &RunsRoot, run: &RunId) -> Result<Option<u64>, Error> {
     if !dir.path().is_dir() {
         return Ok(None);
     }
-    JournalReader::open(&dir.journal())?.read_all(|_, _| Ok(())).map(|extent| Some(extent.last))
+    JournalReader::open_copy(&dir.journal())?
+        .read_all(|_, _| Ok(()))
+        .map(|extent| Some(extent.last))
 }
 
 /// Makes the copy of a run, completely or not at all.
@@ -136,7 +138,7 @@ pub fn extend(
     };
     let journal = dir.journal();
     let mut session = String::new();
-    let extent = JournalReader::open(&journal)?.read_all(|seq, line| {
+    let extent = JournalReader::open_copy(&journal)?.read_all(|seq, line| {
         if seq == 1 {
             journal::first_session(&record::decode(line)?).clone_into(&mut session);
         }
@@ -176,7 +178,7 @@ pub fn is_faithful(
     let session = record::decode(first).map(|first| journal::first_session(&first).to_owned());
     let key = records_key(key, &dir, session.as_deref().unwrap_or_default());
     let mut is_same = true;
-    let read = JournalReader::open(&dir.journal())?.read_all(|seq, line| {
+    let read = JournalReader::open_copy(&dir.journal())?.read_all(|seq, line| {
         let expected = usize::try_from(seq - 1).ok().and_then(|index| lines.get(index));
         is_same &= record::is_proven(line, &key)
             && expected.is_some_and(|expected| is_record_of(line, &expected.text));

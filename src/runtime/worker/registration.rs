@@ -319,8 +319,8 @@ pub(super) struct ClaudePlaces {
 /// The keeper of the sessions of a host.
 pub(super) struct SessionKeeper {
     space: Arc<dyn RunSpace + Send + Sync>,
-    /// The manifests of the sessions that are on this host, as far as they are remembered.
-    here: Mutex<HashMap<SessionId, SessionManifest>>,
+    /// The manifests of the sessions that are on this host, with their checksums, as far as they are remembered.
+    here: Mutex<HashMap<SessionId, (Arc<str>, SessionManifest)>>,
 }
 
 impl SessionKeeper {
@@ -370,7 +370,7 @@ impl SessionKeeper {
         let manifest = SessionManifest { version: MANIFEST_VERSION, session_id, parts };
         let text = serde_json::to_vec(&manifest).map_err(|error| error.to_string())?;
         let sum = self.put(&text)?.checksum;
-        self.remember(manifest);
+        self.remember(&sum, manifest);
         Ok(KeptSession { session_id: session.clone(), manifest: sum })
     }
 
@@ -384,7 +384,8 @@ impl SessionKeeper {
         session: &SessionId,
         sum: &str,
     ) -> Result<(), String> {
-        if self.here().contains_key(session) {
+        // A session that has been here before may have gone on elsewhere since.
+        if self.here().get(session).is_some_and(|(here, _)| **here == *sum) {
             return Ok(());
         }
         let unusable = || format!("{session} is not a valid session of Claude Code");
@@ -395,7 +396,7 @@ impl SessionKeeper {
             Ok(mut file) => {
                 let verified = unchanged(&mut file, manifest.parts.clone());
                 if verified.map_err(|error| unwritable(&error))? == manifest.parts {
-                    self.remember(manifest);
+                    self.remember(sum, manifest);
                     return Ok(());
                 }
             }
@@ -416,7 +417,7 @@ impl SessionKeeper {
             "the session {session} was brought to this host, {} bytes",
             manifest.bytes()
         );
-        self.remember(manifest);
+        self.remember(sum, manifest);
         Ok(())
     }
 
@@ -443,19 +444,19 @@ impl SessionKeeper {
 
     /// Returns the manifest under which a session was kept last. Without one, all of the session is put.
     fn known(&self, session: &SessionId, before: Option<&str>) -> Option<SessionManifest> {
-        let here = self.here().get(session).cloned();
+        let here = self.here().get(session).map(|(_, manifest)| manifest.clone());
         here.or_else(|| self.manifest(session, before?).ok())
     }
 
-    fn remember(&self, manifest: SessionManifest) {
+    fn remember(&self, sum: &str, manifest: SessionManifest) {
         let mut here = self.here();
         if here.len() >= MAX_REMEMBERED {
             here.clear();
         }
-        here.insert(manifest.session_id.clone(), manifest);
+        here.insert(manifest.session_id.clone(), (sum.into(), manifest));
     }
 
-    fn here(&self) -> MutexGuard<'_, HashMap<SessionId, SessionManifest>> {
+    fn here(&self) -> MutexGuard<'_, HashMap<SessionId, (Arc<str>, SessionManifest)>> {
         self.here.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

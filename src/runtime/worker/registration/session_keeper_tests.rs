@@ -111,6 +111,8 @@ fn session_goes_on_at_another_host_and_only_new_bytes_are_put() {
     let last = TestHost::new(&space);
     last.bring(&third).expect("brought");
     assert_eq!(last.read(), other.read());
+    here.bring(&third).expect("brought");
+    assert_eq!(here.read(), other.read(), "what it had before is not enough");
 }
 
 #[test]

@@ -32,7 +32,9 @@ pub enum AccessRefusal {
     #[error("requests from other pages are not accepted")]
     Origin,
     /// It would change something and has no JSON.
-    #[error("a request that changes something has JSON, content type application/json")]
+    #[error(
+        "a request that changes something needs a JSON body and the header Content-Type: application/json"
+    )]
     ContentType,
 }
 

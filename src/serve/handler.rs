@@ -116,6 +116,7 @@ impl PageHandler {
         query: Option<&str>,
         last_event: Option<&str>,
     ) -> Result<PageReply, ParameterMisfit> {
+        route.check_query(query)?;
         let document = |query: &CommandQuery| routes::command(self.backend.document(query));
         Ok(match route {
             PageRoute::Page => routes::asset(&PAGE),
@@ -205,7 +206,7 @@ fn number<T: FromStr>(
     query: Option<&str>,
     name: &'static str,
 ) -> Result<Option<T>, ParameterMisfit> {
-    parsed(query, name, "a whole number", |text| text.parse().ok())
+    parsed(query, name, "a number, 0 or more", |text| text.parse().ok())
 }
 
 fn agent(query: Option<&str>, name: &'static str) -> Result<Option<AgentId>, ParameterMisfit> {

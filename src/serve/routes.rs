@@ -123,6 +123,39 @@ impl PageRoute {
         })
     }
 
+    /// Checks that a query has only parameters that are read here, each once. The page itself may have any.
+    ///
+    /// # Errors
+    /// [`ParameterMisfit`].
+    pub fn check_query(&self, query: Option<&str>) -> Result<(), ParameterMisfit> {
+        let known: &[&str] = match self {
+            Self::Page | Self::Asset(_) => return Ok(()),
+            Self::Runs => &["offset", "limit"],
+            Self::Feed(_) => &["position"],
+            Self::Agents(_) => &["after", "limit"],
+            Self::Log(_) => &["before", "after", "agent", "text", "limit"],
+            Self::Turn(..) => &["from"],
+            Self::OpenApi
+            | Self::Document(_)
+            | Self::CostTimes(_)
+            | Self::Timeline(_)
+            | Self::Action(_) => &[],
+        };
+        let mut seen = Vec::new();
+        for pair in query.unwrap_or_default().split('&').filter(|pair| !pair.is_empty()) {
+            let name = pair.split_once('=').map_or(pair, |(name, _)| name);
+            if !known.contains(&name) {
+                let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+                return Err(ParameterMisfit::Unknown { name: name.to_owned(), known });
+            }
+            if seen.contains(&name) {
+                return Err(ParameterMisfit::Repeated { name: name.to_owned() });
+            }
+            seen.push(name);
+        }
+        Ok(())
+    }
+
     /// Returns whether only who has a key may ask for it. The page itself holds nothing secret, and a browser that
     /// comes from another site's link sends its cookie only with what the page asks for then.
     pub fn is_guarded(&self) -> bool {
@@ -137,10 +170,29 @@ fn action_name(name: &str) -> Option<String> {
 
 /// A parameter of a query that cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("the parameter `{name}` has to be {wanted}")]
-pub struct ParameterMisfit {
-    name: &'static str,
-    wanted: &'static str,
+pub enum ParameterMisfit {
+    /// Its value has no meaning.
+    #[error("the parameter `{name}` has to be {wanted}")]
+    Value {
+        /// The parameter.
+        name: &'static str,
+        /// What its values are.
+        wanted: &'static str,
+    },
+    /// The address does not have it.
+    #[error("unknown parameter `{name}`; this address takes {known}")]
+    Unknown {
+        /// The parameter as it was given.
+        name: String,
+        /// The parameters that the address has.
+        known: String,
+    },
+    /// It was given more than once.
+    #[error("the parameter `{name}` is there twice")]
+    Repeated {
+        /// The parameter.
+        name: String,
+    },
 }
 
 /// Returns the value of a parameter of a query. Only names and numbers are asked for in queries, and texts of filters.
@@ -158,7 +210,7 @@ pub fn parameter(
     });
     let decoded = |value: &str| {
         percent_decoded(&value.replace('+', " "))
-            .ok_or(ParameterMisfit { name, wanted: "percent-encoded UTF-8" })
+            .ok_or(ParameterMisfit::Value { name, wanted: "percent-encoded UTF-8" })
     };
     value.map(decoded).transpose()
 }
@@ -174,7 +226,7 @@ pub fn parsed<T>(
     parse: impl FnOnce(&str) -> Option<T>,
 ) -> Result<Option<T>, ParameterMisfit> {
     let value = parameter(query, name)?;
-    value.map(|value| parse(&value).ok_or(ParameterMisfit { name, wanted })).transpose()
+    value.map(|value| parse(&value).ok_or(ParameterMisfit::Value { name, wanted })).transpose()
 }
 
 // The files of the page, which are within the program. They are written by hand: nothing builds them.

@@ -84,7 +84,7 @@ fn wrong_parameters_are_refused() {
     let test = pair();
     test.run(&["START.md"]).ok();
     let page = test.serve(&[]);
-    let number = |name: &str| format!("the parameter `{name}` has to be a whole number");
+    let number = |name: &str| format!("the parameter `{name}` has to be a number, 0 or more");
     let agent =
         |name: &str| format!("the parameter `{name}` has to be the id of an agent, such as main.1");
     let encoded = |name: &str| format!("the parameter `{name}` has to be percent-encoded UTF-8");
@@ -102,6 +102,9 @@ fn wrong_parameters_are_refused() {
         ("events?position=7", position.clone()),
         ("runs/t/events?position=a.b.c", position.clone()),
         ("runs/t/agents/main/events?position=%ff", encoded("position")),
+        ("runs?limt=1", "unknown parameter `limt`; this address takes offset, limit".to_owned()),
+        ("runs/t?limit=1", "unknown parameter `limit`; this address takes none".to_owned()),
+        ("runs?limit=1&limit=x", "the parameter `limit` is there twice".to_owned()),
     ] {
         let reply = page.client.get(&format!("/api/{path}"));
         assert_eq!((reply.status, reply.json()), (400, json!({ "error": why })), "{path}");

@@ -410,6 +410,13 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
         let message = "an empty `payload` is the same as none; leave it out, so that the text is the agent's own";
         return Err(Error::new(payload.at, message));
     }
+    let misspelt = attributes.iter().find_map(|(key, value)| Some((key, value, meant(key)?)));
+    if let Some((key, value, meant)) = misspelt {
+        let message = format!(
+            "unknown key `{key}`; did you mean `{meant}`? A variable needs a name that looks less like it"
+        );
+        return Err(Error::new(value.at, message));
+    }
     let body = match (&target, tag) {
         (Some(target), TagName::Result) => {
             return Err(Error::new(target.at, "a result has no `target`; write { tag: result }"));
@@ -426,13 +433,6 @@ pub(super) fn entry(entry: PlacedValue<PolicyEntry>) -> Result<Transition, Error
             return Err(Error::new(name.at, message));
         }
     };
-    if let Some((key, value)) = attributes.iter().find(|(key, _)| is_misspelt(key)) {
-        let message = format!(
-            "`{key}` is probably misspelt: a variable may not look so much like {}",
-            KEYS.map(|known| format!("`{known}`")).join(", ")
-        );
-        return Err(Error::new(value.at, message));
-    }
     if let Some((_, value)) = attributes.get_key_value("as").filter(|_| tag != TagName::Fork) {
         let message = format!(
             "`as` names the entries of a fork's `each`, and `{tag}` has none; leave it out"
@@ -504,9 +504,9 @@ pub(super) const ANY_TEXT: &str = "…";
 /// The attributes that a variable's name may not resemble.
 const KEYS: [&str; 5] = ["return", "target", "timeout", "each", "next"];
 
-/// Returns whether a variable's name is one typo away from a key that has a meaning.
-fn is_misspelt(key: &str) -> bool {
-    KEYS.into_iter().any(|known| {
+/// Returns the key with a meaning that a variable's name is one typo away from.
+fn meant(key: &str) -> Option<&'static str> {
+    KEYS.into_iter().find(|known| {
         // Many words differ from a short one in a letter.
         let is_swapped = known.len() == key.len() && known.chars().all(|c| key.contains(c));
         strsim::damerau_levenshtein(key, known) == 1 && (known.len() > 4 || is_swapped)

@@ -69,12 +69,16 @@ fn invalid_frontmatter_is_error_with_location_and_hint() {
             "2:12: `goto` needs a `target`, the file it leads to",
         ),
         (
+            "allowed_transitions:\n  - { tag: goto, traget: A.md }\n",
+            "2:26: unknown key `traget`; did you mean `target`? A variable needs a name that looks less like it",
+        ),
+        (
             "allowed_transitions:\n  - { tag: result, target: A.md }\n",
             "2:28: a result has no `target`; write { tag: result }",
         ),
         (
             "allowed_transitions:\n  - { tag: goto, target: A.md, retrun: B.md }\n",
-            "2:40: `retrun` is probably misspelt: a variable may not look so much like `return`, `target`, `timeout`, `each`, `next`",
+            "2:40: unknown key `retrun`; did you mean `return`? A variable needs a name that looks less like it",
         ),
         (
             "allowed_transitions:\n  - { tag: result, wehn: { a: 1 } }\n",
@@ -85,7 +89,7 @@ fn invalid_frontmatter_is_error_with_location_and_hint() {
             "1:9: write an amount above 0, because nothing can be asked without money",
         ),
         ("budget: -1\n", "1:9: write an amount in US dollars, such as 2 or 0.50"),
-        ("model: opus\nmodel: haiku\n", "2:1: the key `model` is already in line 1"),
+        ("model: opus\nmodel: haiku\n", "2:1: the key `model` is already on line 1"),
         (
             "allowed_transitions: yes please\n",
             "1:22: an entry is a mapping; write `- { tag: goto, target: FILE.md }`",

@@ -119,7 +119,7 @@ impl ScriptedRunner {
         let (place, reply) = self.replies.reply(&self.path, &request).map_err(|error| {
             let why = match refusal(&input.prompt) {
                 Some(why) => {
-                    format!("{}: the last reply of {key} was refused: {why} Correct the reply, or what it needs", self.path)
+                    format!("{}: the last reply of {key} was refused: {why} Correct the reply, or what it refers to", self.path)
                 }
                 None => error.to_string(),
             };

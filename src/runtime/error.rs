@@ -425,15 +425,14 @@ impl WorkflowErrors {
             }
             RefusalScope::FirstState => (
                 entry.clone(),
-                ": the first state of a workflow has to be readable, also with --no-check"
-                    .to_owned(),
+                ": the first state of a workflow must be valid, even with --no-check".to_owned(),
             ),
             RefusalScope::WithRequired(file) => (
                 format!("{file} and the files that {entry} leads to"),
-                format!(": {file} has to be readable, also with --no-check"),
+                format!(": {file} must be valid, even with --no-check"),
             ),
         };
-        format!("{errors} in {files}, and nothing was started; fix {them}{or_else}")
+        format!("{errors} in {files}; nothing was started; fix {them}{or_else}")
     }
 }
 
@@ -632,19 +631,19 @@ mod workflow_errors_tests {
         };
         assert_eq!(
             advice(RefusalScope::Workflow, &[found(1), found(2)]),
-            "2 errors in the files that START.md leads to, and nothing was started; fix them, or start the workflow as it is: --no-check"
+            "2 errors in the files that START.md leads to; nothing was started; fix them, or start the workflow as it is: --no-check"
         );
         assert_eq!(
             advice(RefusalScope::Continued, &[found(1)]),
-            "an error in the files that START.md leads to, and nothing was started; fix it"
+            "an error in the files that START.md leads to; nothing was started; fix it"
         );
         assert_eq!(
             advice(RefusalScope::FirstState, &[found(1)]),
-            "an error in START.md, and nothing was started; fix it: the first state of a workflow has to be readable, also with --no-check"
+            "an error in START.md; nothing was started; fix it: the first state of a workflow must be valid, even with --no-check"
         );
         assert_eq!(
             advice(RefusalScope::WithRequired("raymond.yaml"), &[found(1)]),
-            "an error in raymond.yaml and the files that START.md leads to, and nothing was started; fix it: raymond.yaml has to be readable, also with --no-check"
+            "an error in raymond.yaml and the files that START.md leads to; nothing was started; fix it: raymond.yaml must be valid, even with --no-check"
         );
     }
 }

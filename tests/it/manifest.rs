@@ -135,7 +135,7 @@ fn each_manifest_error_is_reported_with_its_place_and_nothing_starts() {
         ("name: [\n", "raymond.yaml:"),
         (
             "model: haiku\nmodel: opus\n",
-            "raymond.yaml:2:1: RF003 the key `model` is already in line 1",
+            "raymond.yaml:2:1: RF003 the key `model` is already on line 1",
         ),
     ];
     for (manifest, said) in table {

@@ -12,7 +12,7 @@ fn errors_in_reachable_files_refuse_run_before_it_starts() {
         .prompt("START.md", "Fork WORK.md, or <gotto>WORK.md</gotto>. Else <result>x</result>.")
         .prompt("WORK.md", "---\nmodle: opus\n---\n<result>x</result>")
         .prompt("UNREACHED.md", "---\nmodle: opus\n---\nx");
-    let expected = "START.md:1:18: RF104 the text shows <gotto>, which is not a tag; did you mean <goto>?\nWORK.md:2:1: RF002 unknown key `modle`; did you mean `model`?\nerror: 2 errors in the files that START.md leads to, and nothing was started; fix them, or start the workflow as it is: --no-check\n";
+    let expected = "START.md:1:18: RF104 the text shows <gotto>, which is not a tag; did you mean <goto>?\nWORK.md:2:1: RF002 unknown key `modle`; did you mean `model`?\nerror: 2 errors in the files that START.md leads to; nothing was started; fix them, or start the workflow as it is: --no-check\n";
     for command in ["run", "start"] {
         let outcome = test.raymond(&[command, "START.md", "--id", "u"]);
         let folder = format!("{}/", test.flow().display());
@@ -43,7 +43,7 @@ fn all_errors_of_unreadable_first_state_refuse_run() {
         .stderr_has(errors[0])
         .stderr_has(errors[1])
         .stderr_lacks("WORK.md")
-        .stderr_has("the first state of a workflow has to be readable, also with --no-check");
+        .stderr_has("the first state of a workflow must be valid, even with --no-check");
     assert!(test.calls().is_empty(), "no turn was asked");
 }
 

@@ -152,7 +152,7 @@ fn retry_takes_a_corrected_reply() {
     test.run(&["START.md", "--agent", "scripted"])
         .code(1)
         .stderr_has("the last reply of START.md was refused:")
-        .stderr_has("Correct the reply, or what it needs");
+        .stderr_has("Correct the reply, or what it refers to");
     let right = "START.md: <goto>NEXT.md</goto>\nNEXT.md: <result>ok</result>\n";
     std::fs::write(test.flow().join("replies.yaml"), right).expect("written");
     test.raymond(&["retry", "t", "--prompts"]).ok().ended("main", "ok");

@@ -340,7 +340,7 @@ impl YamlErrors {
     pub(super) fn text(&mut self, value: &YamlValue) -> Option<String> {
         let text = value.as_written().map(str::to_owned);
         if text.is_none() {
-            self.wrong(value.at, format!("a text is expected here, not {}", value.sort()));
+            self.wrong(value.at, format!("expected text here, not {}", value.sort()));
         }
         text
     }

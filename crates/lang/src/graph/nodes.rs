@@ -127,7 +127,7 @@ impl GraphReader<'_> {
             return None;
         };
         if let Some(twice) = found.next() {
-            let message = format!("the branch `{value}` is already in line {}", entry.at.line);
+            let message = format!("the branch `{value}` is already on line {}", entry.at.line);
             self.report.error(twice.at, "WF002", message);
         }
         self.target(from, entry, "WF203")

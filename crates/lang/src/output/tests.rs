@@ -100,7 +100,7 @@ fn a_schema_is_read_from_json_and_yaml_files() {
             "this is not valid JSON: expected a JSON value",
         ),
         ("s.json", "{\"type\":\"array\"}", Some("s.json"), 1, "give its schema `type: object`"),
-        ("s.yaml", "type: object\ntype: object\n", Some("s.yaml"), 2, "is already in line 1"),
+        ("s.yaml", "type: object\ntype: object\n", Some("s.yaml"), 2, "is already on line 1"),
         ("t.json", "{}", None, 2, "s.json: there is no such file"),
     ];
     for (name, text, file, line, words) in table {

@@ -93,7 +93,7 @@ impl<'tree> YamlDeserializer<'tree> {
             None if matches!(self.0.value, YamlContent::Null) => {
                 self.wrong("a value is missing here")
             }
-            None => self.wrong("a text is expected here"),
+            None => self.wrong("expected text here"),
         }
     }
 }

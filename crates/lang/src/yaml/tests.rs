@@ -43,8 +43,8 @@ fn first_mistakes(text: &str) -> [String; 5] {
 #[test]
 fn each_reader_reports_same_yaml_error_at_same_location() {
     let table = [
-        ("a: 1\nb: 2\na: 3\n", "3:1: the key `a` is already in line 1"),
-        ("a: { b: 1,\n  b: 2 }\n", "2:3: the key `b` is already in line 1"),
+        ("a: 1\nb: 2\na: 3\n", "3:1: the key `a` is already on line 1"),
+        ("a: { b: 1,\n  b: 2 }\n", "2:3: the key `b` is already on line 1"),
         ("a: !x 1\n", "1:7: the tag `!x` has no meaning here; leave it out"),
         ("a: !x [1]\n", "1:7: the tag `!x` has no meaning here; leave it out"),
         ("a: !!int one\n", "1:10: `one` is not what the tag `!!int` says"),
@@ -141,8 +141,8 @@ fn wrong_value_type_is_error_that_names_expected_type() {
             "supervision: { backoff: [] }\n",
             "1:25: a mapping is expected here, such as { key: value }",
         ),
-        ("model: [a]\n", "1:8: a text is expected here"),
-        ("model: { a: b }\n", "1:8: a text is expected here"),
+        ("model: [a]\n", "1:8: expected text here"),
+        ("model: { a: b }\n", "1:8: expected text here"),
     ];
     for (text, expected) in table {
         assert_eq!(frontmatter::parse(text).expect_err(text).to_string(), expected);
@@ -167,7 +167,7 @@ fn yaml_error_does_not_hide_other_errors() {
     let examined = manifest::examine("model: a b\nmodel: haiku\nentry: ''\n");
     let messages: Vec<String> = examined.errors.all().iter().map(ToString::to_string).collect();
     assert_eq!(messages.len(), 3, "{messages:?}");
-    assert!(messages[0].starts_with("2:1: the key `model` is already in line 1"), "{messages:?}");
+    assert!(messages[0].starts_with("2:1: the key `model` is already on line 1"), "{messages:?}");
 }
 
 #[test]

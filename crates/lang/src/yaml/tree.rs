@@ -286,7 +286,7 @@ impl<'text> YamlBuilder<'text> {
             let (event, span) = self.next()?;
             let value = self.node(event, &span, depth + 1)?;
             if let Some(line) = known.get(&key) {
-                let message = format!("the key {} is already in line {line}", quoted(&key));
+                let message = format!("the key {} is already on line {line}", quoted(&key));
                 self.faults.push(YamlFault { at, code: "WF002", message });
                 continue;
             }

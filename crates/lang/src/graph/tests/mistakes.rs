@@ -52,8 +52,8 @@ fn all_duplicate_keys_are_reported() {
     assert_eq!(
         diagnostics(&text, GraphProfile::Lenient),
         [
-            "9:22: WF002 the key `type` is already in line 9",
-            "10:3: WF002 the key `a` is already in line 9"
+            "9:22: WF002 the key `type` is already on line 9",
+            "10:3: WF002 the key `a` is already on line 9"
         ]
     );
 }

@@ -1,7 +1,6 @@
 //! The built-in functions: of lists and texts, of `Object`, `Math` and `JSON`, and those that read numbers.
 
 use std::borrow::Cow;
-use std::io::{ErrorKind, Write};
 
 use serde::Serialize;
 use serde_json::ser::{PrettyFormatter, Serializer};
@@ -223,24 +222,41 @@ fn longest_list(value: &Value) -> usize {
     }
 }
 
-/// A text that is refused once it is too long, before it takes more memory.
-struct BoundedText {
-    bytes: Vec<u8>,
-    most: usize,
+/// Returns the number of bytes of a value as JSON, so that a text that is too long takes no memory. Each line is `depth`
+/// times `indent` bytes deep; without an indentation, all is one line.
+fn json_length(value: &Value, indent: usize, depth: usize) -> usize {
+    let line = |depth: usize| if indent == 0 { 0 } else { 1 + indent * depth };
+    let members = |count: usize, length: usize| match count {
+        0 => 2,
+        _ => 2 + length + count * line(depth + 1) + (count - 1) + line(depth),
+    };
+    match value {
+        Value::Null | Value::Bool(true) => 4,
+        Value::Bool(false) => 5,
+        Value::Number(number) => number.to_string().len(),
+        Value::String(text) => json_text_length(text),
+        Value::Array(list) => {
+            let lengths = list.iter().map(|element| json_length(element, indent, depth + 1));
+            members(list.len(), lengths.sum())
+        }
+        Value::Object(map) => {
+            let colon = if indent == 0 { 1 } else { 2 };
+            let lengths = map.iter().map(|(key, member)| {
+                json_text_length(key) + colon + json_length(member, indent, depth + 1)
+            });
+            members(map.len(), lengths.sum())
+        }
+    }
 }
 
-impl Write for BoundedText {
-    fn write(&mut self, part: &[u8]) -> std::io::Result<usize> {
-        if self.bytes.len() + part.len() > self.most {
-            return Err(ErrorKind::OutOfMemory.into());
-        }
-        self.bytes.extend_from_slice(part);
-        Ok(part.len())
-    }
-
-    fn flush(&mut self) -> std::io::Result<()> {
-        Ok(())
-    }
+/// Returns the number of bytes of a text as JSON, with its quotes.
+fn json_text_length(text: &str) -> usize {
+    let length = |byte: u8| match byte {
+        b'"' | b'\\' | b'\n' | b'\r' | b'\t' | 0x08 | 0x0c => 2,
+        ..0x20 => 6,
+        _ => 1,
+    };
+    2 + text.bytes().map(length).sum::<usize>()
 }
 
 /// Writes a value as JSON; the third argument is the indentation.
@@ -261,20 +277,17 @@ fn stringify(value: &Value, rest: &[Cow<'_, Value>], fuel: &mut Fuel) -> Result<
         }
     };
     fuel.nest(value, 0)?;
-    let mut text = BoundedText { bytes: Vec::new(), most: fuel.text };
+    fuel.text(json_length(value, indent.len(), 0))?;
+    let mut text = Vec::new();
     let written = if indent.is_empty() {
         serde_json::to_writer(&mut text, value)
     } else {
         let formatter = PrettyFormatter::with_indent(indent.as_bytes());
         value.serialize(&mut Serializer::with_formatter(&mut text, formatter))
     };
-    if written.is_err() {
-        fuel.fits(usize::MAX)?;
-    }
-    let text = String::from_utf8(text.bytes)
-        .map_err(|_| Error::Evaluation("the value cannot be written as JSON".to_owned()))?;
-    fuel.text(text.len())?;
-    Ok(Value::String(text))
+    let text = written.ok().and_then(|()| String::from_utf8(text).ok());
+    let failed = || Error::Evaluation("the value cannot be written as JSON".to_owned());
+    text.map(Value::String).ok_or_else(failed)
 }
 
 // The functions that compute with numbers, or read them from text.
@@ -368,5 +381,33 @@ impl BuiltinFunction {
         fuel.read(text.len())?;
         let read = leading_number(text).and_then(|read| number(read.parse().ok()?));
         Ok(read.unwrap_or(Value::Null))
+    }
+}
+
+#[cfg(test)]
+mod json_length_tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn length_is_that_of_the_written_text() {
+        let control: String = (0_u8..0x80).map(char::from).collect();
+        let value = json!({
+            "empty": [[], {}, "", null],
+            "numbers": [0, -1, 1.5, 1e300, 9_007_199_254_740_993_i64],
+            "texts": [control, "ä\u{2028}🙂"],
+            "k\"\n": { "true": true, "false": [false, { "deep": [[1]] }] },
+        });
+        assert_eq!(json_length(&value, 0, 0), value.to_string().len());
+        for indent in 1..=10 {
+            let mut text = Vec::new();
+            let spaces = " ".repeat(indent);
+            let formatter = PrettyFormatter::with_indent(spaces.as_bytes());
+            value
+                .serialize(&mut Serializer::with_formatter(&mut text, formatter))
+                .expect("written");
+            assert_eq!(json_length(&value, indent, 0), text.len(), "{indent}");
+        }
     }
 }

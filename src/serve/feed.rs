@@ -11,7 +11,7 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::serve::reply_body::EventStream;
+use crate::serve::reply::EventStream;
 use crate::store;
 
 /// The maximum number of events that are kept for readers that come back, and their maximum size in bytes. Beyond that

@@ -8,7 +8,7 @@ use uuid::Uuid;
 use super::agent_feed::AgentFeedSource;
 use super::backend::CommandBackend;
 use super::feed::{FeedSource, SharedFeed};
-use super::reply_body::EventStream;
+use super::reply::EventStream;
 use super::run_feed::RunFeedSource;
 use super::runs_feed::RunsFeedSource;
 use crate::domain::id::{AgentId, RunId};

@@ -17,10 +17,11 @@ use crate::serve::access::{AccessRules, RequestHead};
 use crate::serve::agent_feed::agents;
 use crate::serve::backend::{CommandBackend, CommandQuery};
 use crate::serve::feed::FeedPosition;
-use crate::serve::feed_hub::FeedHub;
+use crate::serve::feed_hub::{FeedError, FeedHub};
 use crate::serve::log_page::LogRange;
-use crate::serve::routes::{PAGE, PageReply, PageRoute, ParameterMisfit, parameter, parsed};
-use crate::serve::{agent_feed, cost_times, log_page, routes, timeline};
+use crate::serve::reply::{EventStream, PageReply};
+use crate::serve::routes::{PAGE, PageRoute, ParameterMisfit, parameter, parsed};
+use crate::serve::{agent_feed, cost_times, log_page, reply, routes, timeline};
 use crate::store;
 use crate::store::layout::{RunDir, RunsRoot};
 use crate::store::view::no_such_run;
@@ -61,12 +62,12 @@ impl PageHandler {
         let (parts, body) = request.into_parts();
         let head = RequestHead::read(&parts.method, &parts.uri, &parts.headers);
         if let Err(refusal) = self.rules.check_source(&head) {
-            return routes::refused(refusal);
+            return reply::refused(refusal);
         }
         let query = parts.uri.query().map(str::to_owned);
         let route = match PageRoute::of(&parts.method, parts.uri.path()) {
             Ok(route) => route,
-            Err(failure) => return routes::no_route(failure),
+            Err(failure) => return reply::no_route(failure),
         };
         if route == PageRoute::Page
             && let Ok(Some(token)) = parameter(query.as_deref(), "token")
@@ -76,7 +77,7 @@ impl PageHandler {
         if route.is_guarded()
             && let Err(refusal) = self.rules.check_key(&head, now())
         {
-            return routes::refused(refusal);
+            return reply::refused(refusal);
         }
         if let PageRoute::Action(name) = &route {
             return match whole(body).await {
@@ -87,26 +88,27 @@ impl PageHandler {
         // What reads files may take a while, and is done beside the other requests.
         let (handler, last_event) = (self.clone(), head.last_event_id);
         let read = move || {
-            let reply = handler.read(route, query.as_deref(), last_event.as_deref());
-            reply.unwrap_or_else(|misfit| routes::wrong_parameter(&misfit))
+            handler
+                .read(route, query.as_deref(), last_event.as_deref())
+                .unwrap_or_else(|misfit| reply::wrong_parameter(&misfit))
         };
         tokio::task::spawn_blocking(read).await.unwrap_or_else(|_| failed())
     }
 
     fn enter(&self, token: &str) -> PageReply {
         if self.rules.is_token(token) {
-            routes::entry(&self.rules.cookie(now()))
+            reply::entry(&self.rules.cookie(now()))
         } else {
-            routes::asset(&PAGE)
+            reply::asset(&PAGE)
         }
     }
 
     async fn act(&self, name: String, body: Value) -> PageReply {
         if let Err(misfit) = routes::check(&name, &body) {
-            return routes::misfit(&misfit);
+            return reply::misfit(&misfit);
         }
         let backend = Arc::clone(&self.backend);
-        let act = move || routes::command(backend.act(&name, &body));
+        let act = move || reply::command(backend.act(&name, &body));
         tokio::task::spawn_blocking(act).await.unwrap_or_else(|_| failed())
     }
 
@@ -117,11 +119,11 @@ impl PageHandler {
         last_event: Option<&str>,
     ) -> Result<PageReply, ParameterMisfit> {
         route.check_query(query)?;
-        let document = |query: &CommandQuery| routes::command(self.backend.document(query));
+        let document = |query: &CommandQuery| reply::command(self.backend.document(query));
         Ok(match route {
-            PageRoute::Page => routes::asset(&PAGE),
-            PageRoute::Asset(asset) => routes::asset(asset),
-            PageRoute::OpenApi => routes::json_text(routes::DOCUMENT),
+            PageRoute::Page => reply::asset(&PAGE),
+            PageRoute::Asset(asset) => reply::asset(asset),
+            PageRoute::OpenApi => reply::json_text(routes::DOCUMENT),
             PageRoute::Runs => document(&CommandQuery::Runs {
                 offset: number(query, "offset")?.unwrap_or(0),
                 limit: limit(query)?,
@@ -129,7 +131,7 @@ impl PageHandler {
             PageRoute::Document(query) => document(&query),
             PageRoute::Feed(subject) => {
                 let position = position(query, last_event)?;
-                routes::feed(self.hub.read(&subject, position.as_ref()))
+                feed(self.hub.read(&subject, position.as_ref()))
             }
             PageRoute::Agents(run) => {
                 let (after, limit) = (agent(query, "after")?, limit(query)?);
@@ -157,9 +159,9 @@ impl PageHandler {
     ) -> PageReply {
         let dir = self.root.run(run);
         if !dir.path().is_dir() {
-            return routes::unread(&no_such_run(&self.root, run));
+            return reply::unread(&no_such_run(&self.root, run));
         }
-        routes::read(read(&dir))
+        reply::read(read(&dir))
     }
 }
 
@@ -185,11 +187,22 @@ fn refused_body(error: &BodyError) -> PageReply {
         BodyError::TooSlow => (StatusCode::REQUEST_TIMEOUT, "the body did not come in time"),
         BodyError::NoJson => (StatusCode::BAD_REQUEST, "the body is not valid JSON"),
     };
-    routes::error(status, message)
+    reply::error(status, message)
+}
+
+/// Returns the reply for a stream.
+fn feed(answer: Result<EventStream, FeedError>) -> PageReply {
+    match answer {
+        Ok(events) => reply::stream(events),
+        Err(FeedError::Store(failure)) => reply::unread(&failure),
+        Err(failure @ (FeedError::TooMany | FeedError::Thread(_))) => {
+            reply::error(StatusCode::SERVICE_UNAVAILABLE, &failure.to_string())
+        }
+    }
 }
 
 fn failed() -> PageReply {
-    routes::error(StatusCode::INTERNAL_SERVER_ERROR, "the request could not be carried out")
+    reply::error(StatusCode::INTERNAL_SERVER_ERROR, "the request could not be carried out")
 }
 
 /// Returns the position from which a stream continues: the header of a browser that comes back, else the parameter of a

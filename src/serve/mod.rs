@@ -12,7 +12,7 @@ pub mod feed;
 pub mod feed_hub;
 pub mod handler;
 pub mod log_page;
-pub mod reply_body;
+pub mod reply;
 pub mod routes;
 pub mod run_feed;
 pub mod runs_feed;

@@ -23,7 +23,7 @@ use crate::runtime::observing::agent_entries::with_inbox;
 use crate::serve::backend::{
     CommandBackend, CommandQuery, CommandRefusal, FollowedRun, RefusalKind,
 };
-use crate::serve::reply_body::bounded;
+use crate::serve::reply::bounded;
 use crate::store;
 use crate::store::layout::RunsRoot;
 use crate::store::view::{RunView, load_view};

@@ -124,4 +124,4 @@ pub use actor::observer::{Consult, Published};
 pub use domain::consult::{ConsultVerdict, Consultation, StopScope};
 pub use domain::operation::{OperationResult, RecoveryClass};
 pub use runtime::Runtime;
-pub use world::custom_types::CustomType;
+pub use world::custom_types::CustomType as OwnType;

@@ -146,7 +146,7 @@ mod tests {
                 source.look().into_iter().map(|event| event.name).collect()
             };
             assert_eq!(names(), ["failure"], "{flawed}");
-            assert!(names().is_empty(), "the same failure is told once");
+            assert!(names().is_empty(), "the same failure is reported once");
             assert!(names().is_empty(), "the run is still there");
             assert_eq!(names(), ["gone"]);
         }

@@ -252,7 +252,7 @@ mod taken_replies_tests {
         let taken = TakenReplies::new(steps.path());
         let before =
             |taken: &TakenReplies, turn: &TurnId, key: &str| taken.before(turn, key).expect("read");
-        assert!(before(&taken, &turn(1, 0), "A.md").is_empty(), "there is no file");
+        assert!(before(&taken, &turn(1, 0), "A.md").is_empty(), "the file is missing");
         taken.note(&turn(1, 0), "A.md", 2).expect("written");
         taken.note(&turn(1, 1), "A.md", 0).expect("written");
         taken.note(&turn(2, 0), "B.md", 1).expect("written");

@@ -222,7 +222,7 @@ mod tests {
             let found = missing_sessions(config.path(), asked).expect("read");
             found.iter().map(ToString::to_string).collect::<Vec<_>>()
         };
-        assert_eq!(missing(), ["a", "b"], "there is no directory at all");
+        assert_eq!(missing(), ["a", "b"], "the directory is missing");
         for folder in ["-home-x", "-home-y"] {
             std::fs::create_dir_all(config.path().join("projects").join(folder)).expect("made");
         }
@@ -306,7 +306,7 @@ mod session_messages_tests {
         let folder = tempfile::tempdir().expect("a directory");
         let [origin, session] = ["a.jsonl", "b.jsonl"].map(|name| folder.path().join(name));
         let found = || messages(&session, &origin).expect("read");
-        assert_eq!(found(), SessionMessages::default(), "there are no files");
+        assert_eq!(found(), SessionMessages::default(), "both files are missing");
         let before = r#"{"type":"user","uuid":"u1"}
 {"type":"assistant","uuid":"a1","message":{}}
 "#;

@@ -19,7 +19,7 @@ use crate::engine::shared_log::{HostReply, HostRequest, MailReceiver, Registered
 use crate::runtime::error::Error;
 use crate::runtime::sharing::{
     CommandRole, EngineMirror, HeldRun, PageSize, ReportedError, SilentHosts, fetch_mail, sighting,
-    store_if_large, until_mended, until_reached,
+    store_if_large, until_fixed, until_reached,
 };
 
 /// The most requests that are sent at a time.
@@ -116,7 +116,7 @@ impl MailSide {
     /// Repeats a call until the engine has carried it out; `None` if another raymond has the run, or it is over. The
     /// log says which, and that the engine cannot be reached.
     fn until_done<T>(&self, call: impl Fn(&HeldRun) -> Result<T, EngineError>) -> Option<T> {
-        let done = until_mended(|| self.has_ended(), || call(&self.held));
+        let done = until_fixed(|| self.has_ended(), || call(&self.held));
         done.inspect_err(|error| tracing::debug!("{error}")).ok()
     }
 
@@ -215,7 +215,7 @@ impl MailSide {
             return Ok(());
         }
         let HeldRun { engine, lease } = &self.held;
-        until_mended(|| self.has_ended(), || engine.send(lease, requests))
+        until_fixed(|| self.has_ended(), || engine.send(lease, requests))
     }
 
     /// Takes a request back.

@@ -275,7 +275,7 @@ pub(in crate::runtime) fn until_reached<T>(
 ///
 /// # Errors
 /// Any other error: somebody else acts for the run or the host now.
-pub(in crate::runtime) fn until_mended<T>(
+pub(in crate::runtime) fn until_fixed<T>(
     has_ended: impl Fn() -> bool,
     mut call: impl FnMut() -> Result<T, EngineError>,
 ) -> Result<T, EngineError> {
@@ -402,8 +402,8 @@ pub(in crate::runtime) struct ReportedError {
 
 impl ReportedError {
     /// Returns one about calls whose failure means the first, and whose success the second.
-    pub(in crate::runtime) fn about(failed: &'static str, mended: &'static str) -> Self {
-        Self { sentences: (failed, mended), failures: 0, reported: BTreeSet::new() }
+    pub(in crate::runtime) fn about(failed: &'static str, fixed: &'static str) -> Self {
+        Self { sentences: (failed, fixed), failures: 0, reported: BTreeSet::new() }
     }
 
     /// Notes what came of a call, and warns of an error that is new.
@@ -418,12 +418,12 @@ impl ReportedError {
 
     /// Returns what to report now.
     fn news(&mut self, called: Result<(), Error>) -> Option<String> {
-        let (failed, mended) = self.sentences;
+        let (failed, fixed) = self.sentences;
         let error = match called {
             Ok(()) => {
                 self.failures = 0;
                 let was_reported = !std::mem::take(&mut self.reported).is_empty();
-                return was_reported.then(|| mended.to_owned());
+                return was_reported.then(|| fixed.to_owned());
             }
             // The writer of the log says that the engine cannot be reached, and that another raymond has the run.
             Err(Error::Engine(error)) if !error.is_fixable() => return None,
@@ -605,7 +605,7 @@ mod patience_tests {
             let number = calls.replace(calls.get() + 1);
             given.get(number).map_or(Ok(number), |&error| Err(error.clone()))
         };
-        (until_mended(|| ends, call), calls.get())
+        (until_fixed(|| ends, call), calls.get())
     }
 
     #[test]

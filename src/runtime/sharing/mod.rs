@@ -7,7 +7,7 @@ mod transcripts;
 
 pub use claimed_run::{ClaimedRun, CommandRole, HeldRun, RunEngine, SilentHosts, silences};
 pub(super) use claimed_run::{
-    LEASE_TIME, ReportedError, apart, settings_here, until_mended, until_reached,
+    LEASE_TIME, ReportedError, apart, settings_here, until_fixed, until_reached,
 };
 pub use mirror::{EngineMirror, MirrorThread};
 pub(super) use mirror::{FactThread, facts_of_run};

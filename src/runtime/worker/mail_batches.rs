@@ -19,7 +19,7 @@ use crate::engine::shared_log::{HostClaim, HostReply, HostRequest, MailReceiver}
 use crate::engine::{Engine, EngineError};
 use crate::process::host;
 use crate::runtime::error::Error;
-use crate::runtime::sharing::{PageSize, fetch_mail, put_content, until_mended};
+use crate::runtime::sharing::{PageSize, fetch_mail, put_content, until_fixed};
 
 /// The most notes of one call.
 const MOST_NOTES: usize = 200;
@@ -90,7 +90,7 @@ fn tell_begins(
     while let Some(batch) = next_batch(incoming, |_| 0) {
         let (keys, waiting): (Vec<String>, Vec<_>) =
             batch.into_iter().map(|WaitingNote { note, done }| (note, done)).unzip();
-        let allowed = until_mended(|| false, || engine.begin(claim, &keys)).unwrap_or_default();
+        let allowed = until_fixed(|| false, || engine.begin(claim, &keys)).unwrap_or_default();
         for (key, done) in keys.iter().zip(waiting) {
             let _ = done.send(allowed.contains(key));
         }
@@ -105,7 +105,7 @@ fn tell_replies(
     while let Some(batch) = next_batch(incoming, |reply| reply.body.len()) {
         let (replies, waiting): (Vec<HostReply>, Vec<_>) =
             batch.into_iter().map(|WaitingNote { note, done }| (note, done)).unzip();
-        match until_mended(|| false, || engine.reply(claim, &replies)) {
+        match until_fixed(|| false, || engine.reply(claim, &replies)) {
             Ok(()) => {}
             Err(EngineError::Unstorable { .. }) => {
                 for reply in &replies {
@@ -124,14 +124,14 @@ fn tell_replies(
 /// Sends a single reply. If the engine cannot store it, sends the reason instead, so that nobody waits for it.
 fn reply_alone(engine: &dyn Engine, claim: &HostClaim, reply: &HostReply) {
     let HostReply { key, .. } = reply;
-    match until_mended(|| false, || engine.reply(claim, std::slice::from_ref(reply))) {
+    match until_fixed(|| false, || engine.reply(claim, std::slice::from_ref(reply))) {
         Err(EngineError::Unstorable { why, .. }) => {
             let why = format!("its answer cannot be stored: {why}");
             tracing::warn!("{key}: {why}");
             let answer = HostAnswer::Refused { why };
             let body = serde_json::to_string(&answer).unwrap_or_default();
             let refusal = [HostReply { key: key.clone(), body }];
-            if let Err(error) = until_mended(|| false, || engine.reply(claim, &refusal)) {
+            if let Err(error) = until_fixed(|| false, || engine.reply(claim, &refusal)) {
                 tracing::debug!("{key}: {error}");
             }
         }

@@ -109,7 +109,7 @@ fn wrong_parameters_are_refused() {
         let reply = page.client.get(&format!("/api/{path}"));
         assert_eq!((reply.status, reply.json()), (400, json!({ "error": why })), "{path}");
     }
-    // A browser sends the id of another server's event, and is told everything.
+    // A browser may send the id of another server's event, and gets everything.
     page.client.stream("/api/runs/t/events", Some("other")).until("whole", |_| true);
 }
 

@@ -125,14 +125,13 @@ struct ValueSize {
 }
 
 fn weigh(value: &Value) -> ValueSize {
-    let weigh_text = |text: &str| 1 + text.len() / BYTES_PER_STEP;
     let sum = |sum: ValueSize, part: ValueSize| ValueSize {
         cost: sum.cost + part.cost,
         depth: sum.depth.max(part.depth + 1),
     };
     let empty = ValueSize { cost: 1, depth: 1 };
     match value {
-        Value::String(text) => ValueSize { cost: weigh_text(text), depth: 0 },
+        Value::String(text) => ValueSize { cost: 1 + text.len() / BYTES_PER_STEP, depth: 0 },
         Value::Array(list) => list.iter().map(weigh).fold(empty, sum),
         Value::Object(map) => map.iter().fold(empty, |map, (key, value)| {
             let value = weigh(value);

@@ -19,7 +19,7 @@ use raymond::language::program::read::read as read_program;
 use raymond::language::prompt::document;
 use raymond::language::replies::{self, ScriptedReplies};
 use raymond::language::{tag, template, yaml};
-use raymond::process::stream::StreamParser;
+use raymond::process::claude::stream::StreamParser;
 use raymond::store::record;
 use serde_json::Value;
 

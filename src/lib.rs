@@ -19,7 +19,7 @@
 //!
 //! One step, room by room: with a permit of [`domain::admission`], the supervisor has [`language::resume`] prepare the
 //! turn from the files that [`store::workflow`] serves. The agent's actor takes it, and a process actor has
-//! [`process::claude`] run it. [`language::resume`] judges the reply: [`language::tag`] finds its tag, and
+//! [`process::process_runner`] run it. [`language::resume`] judges the reply: [`language::tag`] finds its tag, and
 //! [`domain::policy`] says whether it is allowed. [`domain::decide`] makes an event of the agent's report,
 //! [`domain::apply`] applies it to the run, [`raymond_store::log`] makes it durable. Only then the supervisor performs the
 //! effects and publishes the record.
@@ -61,7 +61,7 @@
 //! record, and may be asked a [`Consult`] before a turn starts and before a transition is taken; [`domain::decide`]
 //! makes its answer a part of the event. [`plugin::external`] is the actor of a plug-in that is a program, and speaks
 //! [`domain::protocol`]. A reader needs no actor: `raymond top` follows the journal by [`store::follow`] and the turns
-//! by [`raymond_agents::turn_transcript`]. A browser reads the same through [`serve`], and acts by the code of the
+//! by [`raymond_agents::claude::turn_transcript`]. A browser reads the same through [`serve`], and acts by the code of the
 //! commands.
 //!
 //! A run can branch off another: [`domain::causal_cut`] tells the records that follow from the place from those that

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use raymond::domain::id::MessageId;
-use raymond::process::message;
+use raymond::process::claude::message;
 
 use crate::Fallible;
 use crate::bench_folder::BenchFolder;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use raymond::process::stream::StreamParser;
+use raymond::process::claude::stream::StreamParser;
 use raymond::process::transcript::StreamFollower;
 
 use crate::Fallible;

@@ -15,7 +15,7 @@ use crate::domain::ledger::{ChargeKind, cost_of};
 use crate::domain::tool_call::{ToolCall, folded, printable_json, printable_line};
 use crate::plugin::sentence::{moment, sentence};
 use crate::plugin::styled::{StyledLine, TextTone};
-use crate::process::turn_transcript::TurnTranscript;
+use crate::process::claude::turn_transcript::TurnTranscript;
 use crate::store::engine_note::EngineNote;
 use crate::store::journal::JournalReader;
 use crate::store::layout::{RunDir, RunsRoot};

@@ -31,7 +31,7 @@ use crate::domain::usage::ModelUse;
 use crate::domain::views::{AgentDetail, AgentEndingView, StepRow, TurnRow};
 use crate::plugin::sentence::{date, sentence_without_refusals};
 use crate::plugin::styled::{StyledLine, TextTone, paint};
-use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
+use crate::process::claude::turn_transcript::{PromptAndReply, TurnTranscript};
 use crate::runtime::branch::missing;
 use crate::runtime::sharing::{TurnPlace, transcripts};
 use crate::store::layout::{RunDir, RunsRoot};

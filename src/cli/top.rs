@@ -28,8 +28,8 @@ use crate::domain::tree::{
     AgentHierarchy, FAMILY_FOLD_SIZE, FamilyKey, FoldOptions, FoldSource, RowSubject, TreeRow,
 };
 use crate::plugin::styled::TextTone;
-use crate::process::stream::activity::ConversationItem;
-use crate::process::turn_transcript::changed;
+use crate::process::claude::stream::activity::ConversationItem;
+use crate::process::claude::turn_transcript::changed;
 use crate::runtime::directories;
 use crate::runtime::observing::agent_entries::{AgentEntry, StatusFilter, entries, whole_reason};
 use crate::runtime::observing::run_watcher::RunWatcher;

@@ -11,7 +11,7 @@ use crate::domain::consult::Consultation;
 use crate::domain::event::Record;
 use crate::domain::money::Usd;
 use crate::domain::protocol::{ConsultAnswer, HostMessage, PluginMessage, VERSION};
-use crate::process::turn_transcript::TurnTranscript;
+use crate::process::claude::turn_transcript::TurnTranscript;
 
 // The protocol of plug-ins as JSON Schema, made from the types themselves.
 

@@ -27,7 +27,7 @@ use crate::domain::sealed_terms::{PinDifference, RunSeal, is_prompt_path, is_tes
 use crate::domain::settings::{AnswererKind, Settings};
 use crate::domain::time::Timestamp;
 use crate::domain::turn_options::EnvValue;
-use crate::process::session_files::{CONFIG_DIR, missing_sessions};
+use crate::process::claude::session_files::{CONFIG_DIR, missing_sessions};
 use crate::proof::ProofKey;
 use crate::runtime::check::refuse_errors_of_states;
 use crate::runtime::checked_workflow::CapturedWorkflow;

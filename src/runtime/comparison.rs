@@ -19,7 +19,7 @@ use crate::language::cassette::{PortableMarks, without_conversation};
 use crate::language::diagnostic::line_difference;
 use crate::language::scrub::ScrubRules;
 use crate::language::source::checksum;
-use crate::process::turn_transcript::{PromptAndReply, TurnTranscript};
+use crate::process::claude::turn_transcript::{PromptAndReply, TurnTranscript};
 use crate::store::layout::RunsRoot;
 use crate::store::pinned;
 use crate::store::view::{RunView, load_view, story};

@@ -25,7 +25,9 @@ use crate::domain::worktree_snapshot::WorkingDir;
 use crate::language::cassette::{Cassette, PortableMarks, ReplayedTurns, without_conversation};
 use crate::language::scrub::{ScrubCounts, ScrubRules};
 use crate::language::source::checksum;
-use crate::process::turn_transcript::{FileChanges, PromptAndReply, ToolChange, TurnTranscript};
+use crate::process::claude::turn_transcript::{
+    FileChanges, PromptAndReply, ToolChange, TurnTranscript,
+};
 use crate::process::working_dirs::WorkingDirs;
 use crate::store::cassette::{CassetteDraft, CassetteFiles};
 use crate::store::layout::RunsRoot;

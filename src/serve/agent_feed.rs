@@ -20,9 +20,9 @@ use crate::domain::tool_call::beginning;
 use crate::domain::turn::TurnId;
 use crate::domain::views::run_standing;
 use crate::plugin::sentence::date;
-use crate::process::stream::activity::ConversationItem;
-use crate::process::turn_transcript;
-use crate::process::turn_transcript::{TurnTail, TurnTranscript};
+use crate::process::claude::stream::activity::ConversationItem;
+use crate::process::claude::turn_transcript;
+use crate::process::claude::turn_transcript::{TurnTail, TurnTranscript};
 use crate::runtime::observing::agent_entries::{
     AgentEntry, MonitoredRun, StatusFilter, TopAgentStatus, activity, entries,
 };

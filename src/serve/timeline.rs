@@ -12,7 +12,7 @@ use crate::domain::ledger::{ChargeKind, LedgerCharge, cost_of};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
-use crate::process::{tool_calls, turn_transcript};
+use crate::process::claude::{tool_calls, turn_transcript};
 use crate::store;
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunDir;

@@ -9,14 +9,15 @@ use std::time::Duration;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::claude::{ClaudeRunner, WorkerTurn, first_output_timeout};
+use crate::claude::message;
+use crate::claude::session_recap::has_lost_writes;
+use crate::claude::stream::StreamParser;
+use crate::claude::stream::background::BackgroundTasks;
 use crate::launch::WorkerLaunch;
-use crate::session_recap::has_lost_writes;
-use crate::stream::StreamParser;
-use crate::stream::background::BackgroundTasks;
+use crate::process_runner::{ProcessRunner, WorkerTurn, first_output_timeout};
+use crate::registry;
 use crate::transcript::{TurnFiles, unwritable};
 use crate::worker::{ShutdownMode, StopLevel, Worker, WriteTimeouts, stopped};
-use crate::{message, registry};
 use raymond_model::id::MessageId;
 use raymond_model::session::SessionOrigin;
 use raymond_model::settings::{OptionSwitch, ProcessOptions, ProcessSwitch, switch_options};
@@ -28,7 +29,7 @@ use raymond_store::fault::FaultPoint;
 
 type StopReceiver = watch::Receiver<StopLevel>;
 
-impl ClaudeRunner {
+impl ProcessRunner {
     /// Begins a turn, in the idle process of its session or in a new process.
     pub(super) async fn begin(
         &self,

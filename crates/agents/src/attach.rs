@@ -11,15 +11,15 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::spawn_blocking;
 
 use crate::child::orphans;
-use crate::claude::{ClaudeRunner, WorkerTurn};
-use crate::partial_message_removal;
-use crate::stream::StreamParser;
-use crate::stream::background::BackgroundTasks;
+use crate::claude::partial_message_removal;
+use crate::claude::stream::StreamParser;
+use crate::claude::stream::background::BackgroundTasks;
+use crate::process_runner::{ProcessRunner, WorkerTurn};
 use crate::transcript::{ProcessFiles, TurnFiles, unwritable};
 use crate::worker::{Worker, WorkerProcess};
 use raymond_model::turn::{FailureCause, TurnFailure, TurnInput};
 
-impl ClaudeRunner {
+impl ProcessRunner {
     /// Refuses a turn that seems to have begun but has no proof of it, so that another turn takes its place.
     pub(super) fn refuse_if_unproven(
         &self,

@@ -17,9 +17,9 @@ use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
 use crate::child::ProcessExit;
-use crate::message;
-use crate::stream::StreamParser;
-use crate::stream::background::TurnRemainder;
+use crate::claude::message;
+use crate::claude::stream::StreamParser;
+use crate::claude::stream::background::TurnRemainder;
 use crate::transcript::{Error, StreamFollower};
 use crate::worker::{StopLevel, WorkerProcess, stopped, write_within};
 use crate::write_watch::WriteWatch;

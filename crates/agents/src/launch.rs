@@ -1,4 +1,4 @@
-//! Starts processes: for a turn, or ahead of one; the failures to start one, and the flags of a lean start.
+//! Starts processes: for a turn, or ahead of one; and the failures to start one.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -13,9 +13,11 @@ use uuid::Uuid;
 
 use crate::captured_output::ProcessSpec;
 use crate::child::cgroup::{ProcessCgroup, RunGroups};
-use crate::claude::ClaudeRunner;
-use crate::command::{self, arguments};
-use crate::config_files::{ConfigFiles, take_out_configs};
+use crate::claude::arguments::{VARIABLES, arguments};
+use crate::claude::config_files::{ConfigFiles, take_out_configs};
+use crate::claude::startup::startup_flags;
+use crate::command;
+use crate::process_runner::ProcessRunner;
 use crate::transcript::{ProcessFiles, unwritable};
 use crate::worker::{Worker, WorkerProcess, WorkerSpec};
 use crate::worker_slot::WorkerSlot;
@@ -24,7 +26,6 @@ use raymond_model::money::Usd;
 use raymond_model::session::Session;
 use raymond_model::settings::ProcessOptions;
 use raymond_model::turn::{FailureCause, TurnFailure};
-use raymond_model::turn_options::{StartupMode, TurnOptions};
 use raymond_model::worktree_snapshot::WorkingDir;
 use raymond_store::fault::FaultPoint;
 use raymond_store::plain_file;
@@ -58,7 +59,7 @@ impl Drop for StartsAhead<'_> {
     }
 }
 
-impl ClaudeRunner {
+impl ProcessRunner {
     /// Creates the files of a process and starts it. While other processes run, this happens on a separate thread,
     /// because the start waits until the program is loaded. Otherwise it happens here, because a handover takes time
     /// too.
@@ -104,6 +105,7 @@ impl ClaudeRunner {
         let startup = startup_flags(&launch.options.turn, &self.settings.claude_args, is_given);
         arguments.extend(startup.arguments);
         environment.extend(startup.variables);
+        environment.extend(VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())));
         let marks = self.marker.variables(&launch.name, launch.agent);
         environment.extend(marks.map(|(name, value)| (name.to_owned(), value)));
         let start = WorkerSpec {
@@ -250,68 +252,6 @@ pub(super) fn not_started(program: &Path, cwd: &Path, error: &std::io::Error) ->
     }
 }
 
-// The flags and variables of a lean start: less of Claude Code is loaded, and requests are smaller. Pure.
-//
-// `--bare` leaves out the most, but does not read the login, so it needs a key in the environment. It also offers only
-// the tools Bash, Edit and Read, regardless of `--tools`. If it cannot be used, individual switches leave out as much
-// as possible.
-
-/// The tools of a lean process, if neither the state nor the starter of the run names others.
-const TOOLS: [&str; 3] = ["Bash", "Edit", "Read"];
-
-/// Variables that show that Claude Code needs no login.
-const CREDENTIALS: [&str; 5] = [
-    "ANTHROPIC_API_KEY",
-    "ANTHROPIC_AUTH_TOKEN",
-    "CLAUDE_CODE_USE_BEDROCK",
-    "CLAUDE_CODE_USE_VERTEX",
-    "CLAUDE_CODE_USE_FOUNDRY",
-];
-
-/// The flag that leaves out everything but the tools of a lean process.
-const BARE: &str = "--bare";
-
-/// The variables that leave out `CLAUDE.md` files and memory.
-const WITHOUT_MEMORY: [(&str, &str); 2] =
-    [("CLAUDE_CODE_DISABLE_CLAUDE_MDS", "1"), ("CLAUDE_CODE_DISABLE_AUTO_MEMORY", "1")];
-
-/// Flags and variables with which a process starts.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct StartupFlags {
-    pub arguments: Vec<String>,
-    /// The environment variables.
-    pub variables: Vec<(String, String)>,
-}
-
-/// Returns the flags and variables for the startup mode of a state. `given` are the arguments for Claude Code that
-/// the run was started with; `is_set` tells whether the process will have an environment variable.
-pub fn startup_flags(
-    options: &TurnOptions,
-    given: &[String],
-    is_set: impl Fn(&str) -> bool,
-) -> StartupFlags {
-    match options.startup {
-        None | Some(StartupMode::Normal) => StartupFlags::default(),
-        Some(StartupMode::Lean) => lean_flags(options, given, CREDENTIALS.into_iter().any(is_set)),
-    }
-}
-
-fn lean_flags(options: &TurnOptions, given: &[String], has_credentials: bool) -> StartupFlags {
-    let is_bare_enough = |tools: &Vec<String>| tools.iter().all(|tool| TOOLS.contains(&&**tool));
-    if has_credentials && options.tools.as_ref().is_none_or(is_bare_enough) {
-        return StartupFlags { arguments: vec![BARE.to_owned()], variables: Vec::new() };
-    }
-    let mut arguments =
-        ["--disable-slash-commands", "--strict-mcp-config"].map(str::to_owned).to_vec();
-    // The last of several flags counts, so no flag is added that would replace the starter's choice of tools.
-    let has_given_tools = given.iter().any(|flag| flag.split('=').next() == Some("--tools"));
-    if options.tools.is_none() && !has_given_tools {
-        arguments.extend(["--tools".to_owned(), TOOLS.join(",")]);
-    }
-    let variable = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-    StartupFlags { arguments, variables: WITHOUT_MEMORY.map(variable).to_vec() }
-}
-
 // The version of Claude Code on this machine, as the program says it.
 
 /// The time for the answer; the program only prints it.
@@ -341,56 +281,6 @@ pub async fn claude_version(
 fn first_word(text: &str) -> Option<String> {
     let word = text.split_whitespace().next()?;
     word.starts_with(|first: char| first.is_ascii_digit()).then(|| word.chars().take(40).collect())
-}
-
-#[cfg(test)]
-mod startup_tests {
-    use super::*;
-
-    fn lean(tools: Option<&[&str]>) -> TurnOptions {
-        let tools = tools.map(|tools| tools.iter().map(|&tool| tool.to_owned()).collect());
-        TurnOptions { startup: Some(StartupMode::Lean), tools, ..TurnOptions::default() }
-    }
-
-    #[test]
-    fn lean_start_with_api_key_is_bare() {
-        let has_key = |name: &str| name == "ANTHROPIC_API_KEY";
-        for tools in [None, Some(&["Read"][..]), Some(&[])] {
-            assert_eq!(
-                startup_flags(&lean(tools), &[], has_key).arguments,
-                ["--bare"],
-                "{tools:?}"
-            );
-        }
-    }
-
-    #[test]
-    fn lean_start_without_key_or_with_own_tools_uses_single_switches() {
-        let flags = startup_flags(&lean(None), &[], |_| false);
-        let switches = ["--disable-slash-commands", "--strict-mcp-config"];
-        assert_eq!(flags.arguments[..2], switches);
-        assert_eq!(flags.arguments[2..], ["--tools", "Bash,Edit,Read"]);
-        assert_eq!(flags.variables.len(), 2);
-        let flags = startup_flags(&lean(Some(&["Grep"])), &[], |_| true);
-        assert_eq!(flags.arguments, switches, "the state names its tools itself");
-    }
-
-    #[test]
-    fn lean_start_does_not_override_tools_flag_of_run() {
-        for given in [&["--tools=Read"][..], &["--tools", "Read"]] {
-            let given: Vec<String> = given.iter().map(|&flag| flag.to_owned()).collect();
-            let flags = startup_flags(&lean(None), &given, |_| false);
-            assert!(!flags.arguments.iter().any(|flag| flag == "--tools"), "{flags:?}");
-        }
-    }
-
-    #[test]
-    fn normal_start_has_no_flags() {
-        for startup in [None, Some(StartupMode::Normal)] {
-            let options = TurnOptions { startup, ..TurnOptions::default() };
-            assert_eq!(startup_flags(&options, &[], |_| true), StartupFlags::default());
-        }
-    }
 }
 
 #[cfg(test)]

@@ -19,14 +19,14 @@ use tokio::task::spawn_local;
 use tokio::time::sleep;
 
 use crate::child::ProcessExit;
-use crate::classify::{ApiError, LOG_IN, ZonedTime, judge, why_no_answer};
-use crate::claude::{ClaudeRunner, WorkerTurn};
+use crate::claude::classify::{ApiError, LOG_IN, ZonedTime, judge, why_no_answer};
+use crate::claude::message;
+use crate::claude::stream::background::TurnRemainder;
+use crate::claude::stream::{StreamParser, TurnResult};
 use crate::follow::FollowEnd;
 use crate::host::{is_disk_full, timestamp};
-use crate::message;
+use crate::process_runner::{ProcessRunner, WorkerTurn};
 use crate::runner::TurnNotice;
-use crate::stream::background::TurnRemainder;
-use crate::stream::{StreamParser, TurnResult};
 use crate::transcript::{ProcessFiles, TurnFiles};
 use crate::worker::{ShutdownMode, StopLevel, Worker, stopped, write_within};
 
@@ -169,7 +169,7 @@ fn moment(stream: &StreamParser) -> ZonedTime {
 /// The longest time to wait for the cost of a turn that is cut off.
 const COST_TIMEOUT: Duration = Duration::from_secs(2);
 
-impl ClaudeRunner {
+impl ProcessRunner {
     /// Keeps the process for the next turn, or ends it, and returns the outcome of the turn.
     pub(super) async fn end_turn(
         &self,

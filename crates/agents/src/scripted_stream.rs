@@ -190,7 +190,7 @@ impl TakenReplies {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::turn_transcript::{PromptAndReply, TurnTranscript};
+    use crate::claude::turn_transcript::{PromptAndReply, TurnTranscript};
     use raymond_model::id::AgentId;
 
     fn read(steps: &Path, turn: &TurnId) -> Option<PromptAndReply> {

@@ -7,8 +7,8 @@ use tokio::task::spawn_blocking;
 use crate::captured_output;
 use crate::child::cgroup::ProcessCgroup;
 use crate::child::{orphans, subreaper};
-use crate::claude::ClaudeRunner;
-use crate::config_files::remove_all_configs_but;
+use crate::claude::config_files::remove_all_configs_but;
+use crate::process_runner::ProcessRunner;
 use crate::transcript::{ProcessFiles, TurnFiles};
 use crate::worker::TERM_GRACE;
 use raymond_model::turn::TurnId;
@@ -19,7 +19,7 @@ const SHUTDOWN_TIMEOUT: Duration = Duration::from_secs(5);
 /// The time that a process of an earlier raymond has to end by itself.
 const ORPHAN_END_TIMEOUT: Duration = Duration::from_secs(5);
 
-impl ClaudeRunner {
+impl ProcessRunner {
     /// Ends every process that bears the run's mark, except those of the turns to `keep`;
     /// returns their number.
     pub async fn sweep(&self, keep: &[TurnId]) -> usize {

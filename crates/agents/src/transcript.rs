@@ -11,8 +11,8 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::captured_output;
+use crate::claude::stream::{LineTooLong, StreamParser};
 use crate::host::timestamp;
-use crate::stream::{LineTooLong, StreamParser};
 use raymond_model::turn::{FailureCause, TurnFailure, TurnId, TurnOffset};
 use raymond_store::fault::FaultPoint;
 use raymond_store::plain_file;

@@ -17,21 +17,22 @@ use tokio::process::ChildStdin;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use crate::captured_output;
 use crate::child::cgroup::ProcessCgroup;
 use crate::child::orphans::OrphanProcess;
 use crate::child::subreaper::ProcessPurpose;
 use crate::child::{
     ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit, ProcessGroup, orphans, subreaper,
 };
+use crate::claude::config_files::remove_configs;
+use crate::claude::stream::StreamParser;
+use crate::claude::stream::background::BackgroundTasks;
+use crate::claude::{message, partial_message_removal};
 use crate::command::EnvironmentMarker;
-use crate::config_files::remove_configs;
 use crate::plugin_process::{ENGINE, FACTS_ENGINE};
-use crate::stream::StreamParser;
-use crate::stream::background::BackgroundTasks;
 use crate::transcript::{OpenProcessFiles, ProcessFiles, StreamFollower};
 use crate::worker_slot::WorkerSlot;
 use crate::working_dirs::REPOSITORY;
-use crate::{captured_output, message, partial_message_removal};
 
 /// Lifetime up to which a process that used no tools has had no time to leave another one behind.
 const BRIEF_LIFETIME: Duration = Duration::from_secs(1);

@@ -19,7 +19,7 @@ use crate::domain::person_wait::{PersonWaitSubject, person_waits};
 use crate::domain::time::Timestamp;
 use crate::domain::views::{PersonWaitRow, QuestionRow, RunCosts, RunRow};
 use crate::language::drawing::svg::PlacedDrawing;
-use crate::process::turn_transcript::changed;
+use crate::process::claude::turn_transcript::changed;
 use crate::runtime::observing::agent_entries::with_inbox;
 use crate::serve::backend::FollowedRun;
 use crate::store::layout::RunsRoot;

@@ -17,7 +17,7 @@ use crate::domain::killed_run::{AgentEndings, killed_records, resumed_difference
 use crate::domain::observed_run::ObservedRun;
 use crate::domain::time::{format_duration, millis_of};
 use crate::language::cases::{CaseTexts, mismatches};
-use crate::process::turn_transcript::for_each_started;
+use crate::process::claude::turn_transcript::for_each_started;
 use crate::store::dataspace::Dataspace;
 use crate::store::layout::RunsRoot;
 use crate::store::user_state::UserState;

@@ -24,9 +24,9 @@ use crate::domain::turn::{
 };
 use crate::engine::Engine;
 use crate::language::prompt::step::{RESULTS, RESULTS_FILE};
+use crate::process::claude::session_files::{CONFIG_DIR, config_dir, find_session};
+use crate::process::claude::turn_transcript::TurnTranscript;
 use crate::process::command::EnvironmentMarker;
-use crate::process::session_files::{CONFIG_DIR, config_dir, find_session};
-use crate::process::turn_transcript::TurnTranscript;
 use crate::process::working_dirs::{ExchangeCopy, WorkingDirs};
 use crate::runtime::answerer::build_answerer;
 use crate::runtime::error::Error;

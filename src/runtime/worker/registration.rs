@@ -25,9 +25,11 @@ use crate::engine::connect::RunSpace;
 use crate::engine::shared_log::{HOST_SILENCE, HostClaim, RegisteredHost};
 use crate::engine::{Engine, EngineError};
 use crate::language::source::checksum;
+use crate::process::claude::session_files::{
+    find_session, open_session, session_path, write_session,
+};
 use crate::process::launch::claude_version;
 use crate::process::plugin_process::{NamedVariables, passed_on};
-use crate::process::session_files::{find_session, open_session, session_path, write_session};
 use crate::runtime::error::Error;
 use crate::runtime::sharing::{EngineMirror, LEASE_TIME, apart, fetch_content, put_content};
 use crate::runtime::supervise::InterruptReceiver;

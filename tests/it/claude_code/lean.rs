@@ -1,7 +1,7 @@
 //! A lean start sends the model a smaller request, with a key and with a login.
 
 use raymond::domain::turn_options::{StartupMode, TurnOptions};
-use raymond::process::launch::startup_flags;
+use raymond::process::claude::startup::startup_flags;
 
 use crate::api::{ApiRequest, on};
 

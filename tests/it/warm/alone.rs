@@ -13,8 +13,8 @@ use raymond::domain::transition::Variables;
 use raymond::domain::turn::{TURN_VERSION, TurnId, TurnInput, TurnOutcome, TurnReply};
 use raymond::domain::turn_options::TurnOptions;
 use raymond::domain::worktree_snapshot::WorkingDir;
-use raymond::process::claude::ClaudeRunner;
 use raymond::process::command::EnvironmentMarker;
+use raymond::process::process_runner::ProcessRunner;
 use raymond::process::working_dirs::WorkingDirs;
 
 use super::three;
@@ -35,7 +35,7 @@ fn claude(test: &Test) -> PathBuf {
     path
 }
 
-fn room(test: &Test, steps: &Path) -> ClaudeRunner {
+fn room(test: &Test, steps: &Path) -> ProcessRunner {
     std::fs::create_dir_all(steps).expect("a folder");
     let settings = Settings {
         max_procs: MaxProcs::Count(1),
@@ -44,7 +44,7 @@ fn room(test: &Test, steps: &Path) -> ClaudeRunner {
     };
     let marker = EnvironmentMarker { run: RunId::parse("t").expect("an id"), dir: test.dir() };
     let homes = WorkingDirs::new(test.flow(), test.dir().join("worktrees/t"));
-    ClaudeRunner::new(claude(test), settings, homes, steps.to_owned(), marker)
+    ProcessRunner::new(claude(test), settings, homes, steps.to_owned(), marker)
 }
 
 fn turn(step: u64, session: Session, prompt: &str) -> TurnInput {

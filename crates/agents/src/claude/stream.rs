@@ -198,7 +198,7 @@ impl StreamParser {
     ///
     /// # Errors
     /// [`LineTooLong`], if the line of a result was too long for its answer to be held.
-    pub(super) fn check_answer(&mut self) -> Result<(), LineTooLong> {
+    pub(crate) fn check_answer(&mut self) -> Result<(), LineTooLong> {
         self.lost_answer.take().map_or(Ok(()), Err)
     }
 
@@ -236,7 +236,7 @@ impl StreamParser {
     }
 
     /// Takes the next event.
-    pub(super) fn take(&mut self, event: &StreamLine<'_>) {
+    pub(crate) fn take(&mut self, event: &StreamLine<'_>) {
         self.event(event);
         if self.remainder() == Some(TurnRemainder::Nothing) {
             self.answer = AnswerState::Final;
@@ -244,7 +244,7 @@ impl StreamParser {
     }
 
     /// Takes an event without its long members. Only a result is nothing without them, if no message has its text.
-    pub(super) fn take_reduced(&mut self, event: &StreamLine<'_>, line: LineTooLong) {
+    pub(crate) fn take_reduced(&mut self, event: &StreamLine<'_>, line: LineTooLong) {
         let is_lost = event.kind == LineKind::Result
             && event.result.is_none()
             && !self.traces.has_text()

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use serde_json::value::RawValue;
 
-use crate::message::{BASE_USAGE, FINAL_USAGE};
-use crate::stream::background::TurnRemainder;
-use crate::stream::line::{
+use crate::claude::message::{BASE_USAGE, FINAL_USAGE};
+use crate::claude::stream::background::TurnRemainder;
+use crate::claude::stream::line::{
     ControlResponse, LineKind, ModelUsage, RateLimit, RawField, StreamLine, StreamMessage,
     StreamTurnOrigin, UsageResponse, get, instant, text,
 };
-use crate::stream::{
+use crate::claude::stream::{
     AUTHENTICATION_FAILED, AnswerState, RateLimitRejection, SYNTHETIC, StreamParser, TurnResult,
     is_throttle, whole,
 };
@@ -354,7 +354,7 @@ impl StreamParser {
 #[cfg(test)]
 mod totals_tests {
     use super::*;
-    use crate::stream::StreamParser;
+    use crate::claude::stream::StreamParser;
     use raymond_model::id::MessageId;
     use raymond_model::usage::UsageByModel;
 

@@ -44,9 +44,9 @@ type TokenParseResult<'t, T> = Option<(T, TokenSlice<'t>)>;
 
 /// A usage limit that is reached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct UsageLimit {
+pub(crate) struct UsageLimit {
     /// The moment at which it resets, if the text states it in a known form.
-    pub(super) resets: Option<Timestamp>,
+    pub(crate) resets: Option<Timestamp>,
 }
 
 /// Finds a reached usage limit in `text`, the message of a failed turn.
@@ -54,7 +54,7 @@ pub(super) struct UsageLimit {
 /// A time of day is the next one after `now`, the time at which the text was written, in the zone that the text names,
 /// or in `local` if it names none that is known. A date that is past by up to 12 hours is returned as the
 /// past moment it is. A reset more than a year away counts as not understood.
-pub(super) fn usage_limit(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
+pub(crate) fn usage_limit(text: &str, now: Timestamp, local: &TimeZone) -> Option<UsageLimit> {
     // JSON inside of a text may have its quotes escaped.
     let text = text.to_ascii_lowercase().replace("\\u2019", "’");
     let tokens = tokens(&text);
@@ -68,7 +68,7 @@ pub(super) fn usage_limit(text: &str, now: Timestamp, local: &TimeZone) -> Optio
 
 /// Returns the moment of a number of seconds or milliseconds since 1970, whichever fits, because versions differ.
 /// `None` for a number that is neither: negative, not finite, or more than a year away from `now`.
-pub(super) fn normalise(resets_at: f64, now: Timestamp) -> Option<Timestamp> {
+pub(crate) fn normalise(resets_at: f64, now: Timestamp) -> Option<Timestamp> {
     let read = Duration::try_from_secs_f64(resets_at).ok()?;
     // As seconds this is the year 5138, as milliseconds 1973.
     let millis =

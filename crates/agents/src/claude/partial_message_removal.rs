@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::stream::line::CompactedLengths;
+use crate::claude::stream::line::CompactedLengths;
 use raymond_store::fault::FaultPoint;
 use raymond_store::plain_file;
 
@@ -41,7 +41,7 @@ struct RedoHeader {
 ///
 /// # Errors
 /// The system's error. The stream is readable as before then, or [`recover`] makes it so.
-pub(super) fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
+pub(crate) fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
     let file = open_stream(stream)?;
     let region = TurnRegion { from, end: file.metadata()?.len() };
     let compacted = region.scan(&file, read, |_| Ok(()))?;
@@ -63,7 +63,7 @@ pub(super) fn compact(stream: &Path, from: u64, read: u64) -> Result<u64> {
 ///
 /// # Errors
 /// The system's error.
-pub(super) fn recover(stream: &Path, from: u64) -> Result<()> {
+pub(crate) fn recover(stream: &Path, from: u64) -> Result<()> {
     let record = redo_record(stream);
     match open_record(&record, from) {
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
@@ -201,7 +201,7 @@ fn move_to_front(file: &File, region: TurnRegion, kept: KeptLines) -> Result<()>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stream::StreamParser;
+    use crate::claude::stream::StreamParser;
 
     const EARLIER: &str = "{\"type\":\"result\",\"result\":\"earlier\"}\n";
     const INIT: &str = "{\"type\":\"system\",\"subtype\":\"init\"}\n";

@@ -10,8 +10,8 @@ use raymond_model::id::SessionId;
 use raymond_model::turn::{TurnFailure, TurnId, TurnInput};
 use raymond_store::plain_file;
 
+use crate::claude::turn_transcript::{TurnTranscript, turns_of};
 use crate::transcript::{TurnFiles, unreadable};
-use crate::turn_transcript::{TurnTranscript, turns_of};
 
 /// The longest beginning, in bytes.
 const MAX_BYTES: usize = 64 * 1024;
@@ -37,7 +37,7 @@ struct AnsweredTurn {
 ///
 /// # Errors
 /// The failure of the turn, if the directory of the streams cannot be read.
-pub(super) fn with_recap(steps: &Path, input: &TurnInput) -> Result<TurnInput, TurnFailure> {
+pub(crate) fn with_recap(steps: &Path, input: &TurnInput) -> Result<TurnInput, TurnFailure> {
     let turns = answered_turns(steps, input)?;
     let turns =
         if turns.is_empty() { "(They are not known.)".to_owned() } else { turns.join("\n\n") };
@@ -53,7 +53,7 @@ pub(super) fn with_recap(steps: &Path, input: &TurnInput) -> Result<TurnInput, T
 ///
 /// # Errors
 /// The failure of the turn, if the directory of the streams cannot be read.
-pub(super) fn has_lost_writes(
+pub(crate) fn has_lost_writes(
     steps: &Path,
     input: &TurnInput,
     session: &SessionId,

@@ -14,7 +14,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use sha2::{Digest, Sha256};
 
-use crate::stream::line::{ContentBlock, ControlResponse, RawField, StreamLine, get, text};
+use crate::claude::stream::line::{ContentBlock, ControlResponse, RawField, StreamLine, get, text};
 
 /// The answer to the agent if a person refused a call without a reason.
 const DENIED: &str = "A person has refused this call.";
@@ -517,7 +517,7 @@ mod refusals_tests;
 
 #[cfg(test)]
 mod answered_requests_tests {
-    use crate::stream::StreamParser;
+    use crate::claude::stream::StreamParser;
 
     #[test]
     fn error_refuses_a_request_and_everything_else_grants_it() {

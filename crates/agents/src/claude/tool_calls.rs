@@ -11,8 +11,10 @@ use raymond_model::turn::TurnId;
 use raymond_store::plain_file;
 use serde_json::Value;
 
-use crate::stream::approvals::{PermissionDenial, reads_like_a_refusal};
-use crate::stream::line::{ContentBlock, LineKind, RawField, StreamLine, StreamMessage, get, text};
+use crate::claude::stream::approvals::{PermissionDenial, reads_like_a_refusal};
+use crate::claude::stream::line::{
+    ContentBlock, LineKind, RawField, StreamLine, StreamMessage, get, text,
+};
 use crate::transcript::TurnFiles;
 
 // The tool calls of a turn, read from its stream. Pure.
@@ -22,11 +24,11 @@ const MAX_OUTPUT_BYTES: usize = 4096;
 
 /// The calls so far, in order.
 #[derive(Debug, Default)]
-pub(super) struct ToolCalls(pub(super) Vec<ToolCall>);
+pub(crate) struct ToolCalls(pub(super) Vec<ToolCall>);
 
 impl ToolCalls {
     /// Takes in an event of the stream; each call that it ends goes to `ended`, with what the program tells of it.
-    pub(super) fn take(
+    pub(crate) fn take(
         &mut self,
         event: &StreamLine<'_>,
         mut ended: impl FnMut(&ToolCall, RawField<'_>),
@@ -112,7 +114,7 @@ impl ToolCalls {
     }
 
     /// Returns the calls. Those whose refusal only means that nobody answered in time `are_unanswered`.
-    pub(super) fn finish(mut self, are_unanswered: impl Fn(&str) -> bool) -> Vec<ToolCall> {
+    pub(crate) fn finish(mut self, are_unanswered: impl Fn(&str) -> bool) -> Vec<ToolCall> {
         for call in self.0.iter_mut().filter(|call| are_unanswered(&call.id)) {
             call.outcome = ToolOutcome::Unfinished;
         }
@@ -226,11 +228,11 @@ fn last_reported(lines: &[u8]) -> Option<u64> {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub(crate) mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::stream::MAX_LINE_BYTES;
+    use crate::claude::stream::MAX_LINE_BYTES;
 
     pub(crate) fn called(id: &str, tool: &str, input: &Value) -> Value {
         let block = json!({ "type": "tool_use", "id": id, "name": tool, "input": input });

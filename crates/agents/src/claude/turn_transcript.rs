@@ -17,15 +17,15 @@ use raymond_model::turn::TurnId;
 use raymond_store::plain_file;
 use serde_json::Value;
 
-use crate::host::timestamp;
-use crate::message;
-use crate::stream::activity::TurnActivity;
-use crate::stream::background::TurnRemainder;
-use crate::stream::line::{
+use crate::claude::message;
+use crate::claude::stream::activity::TurnActivity;
+use crate::claude::stream::background::TurnRemainder;
+use crate::claude::stream::line::{
     AssembledLine, LineKind, RawField, StreamLine, StreamLineAssembler, get, text,
 };
-use crate::stream::{LineTooLong, StreamParser, TurnResult};
-use crate::tool_calls::ToolCalls;
+use crate::claude::stream::{LineTooLong, StreamParser, TurnResult};
+use crate::claude::tool_calls::ToolCalls;
+use crate::host::timestamp;
 use crate::transcript::{ProcessFiles, TurnFiles};
 
 /// The maximum size of a prompt, in bytes.
@@ -276,7 +276,7 @@ pub struct ToolChange {
 
 impl FileChanges {
     /// Takes a call that has its output, and the program's report about it.
-    pub(super) fn take(&mut self, call: &ToolCall, result: RawField<'_>) {
+    pub(crate) fn take(&mut self, call: &ToolCall, result: RawField<'_>) {
         match (call.kind, call.outcome) {
             // A command that failed may have changed files, too.
             (ToolKind::Shell, _) => self.commands += 1,
@@ -341,7 +341,7 @@ pub fn for_each_started(steps: &Path, mut visit: impl FnMut(&str)) -> io::Result
 ///
 /// # Errors
 /// The system's error.
-pub(super) fn turns_of(steps: &Path, agent: &AgentId) -> io::Result<BTreeSet<TurnId>> {
+pub(crate) fn turns_of(steps: &Path, agent: &AgentId) -> io::Result<BTreeSet<TurnId>> {
     let name = agent.file_name();
     let mut turns = BTreeSet::new();
     for_each_started(steps, |stem| {
@@ -437,8 +437,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::stream::MAX_LINE_BYTES;
-    use crate::tool_calls::tests::called;
+    use crate::claude::stream::MAX_LINE_BYTES;
+    use crate::claude::tool_calls::tests::called;
     use raymond_model::turn::TurnOffset;
     use raymond_model::usage::ProcessSpending;
 
@@ -547,9 +547,9 @@ mod file_changes_tests {
     use serde_json::json;
 
     use super::*;
-    use crate::stream::line::StreamLine;
-    use crate::tool_calls::ToolCalls;
-    use crate::tool_calls::tests::{answered, called as call};
+    use crate::claude::stream::line::StreamLine;
+    use crate::claude::tool_calls::ToolCalls;
+    use crate::claude::tool_calls::tests::{answered, called as call};
 
     fn answer(id: &str, is_error: bool, result: &Value) -> Value {
         let mut line = answered(id, is_error, "");

@@ -1,7 +1,7 @@
 //! The parts of a stream that say whether a turn has an answer of the model, and has read its messages. Pure.
 
-use crate::stream::line::{StreamLine, get, text};
-use crate::stream::{TurnResult, excerpt};
+use crate::claude::stream::line::{StreamLine, get, text};
+use crate::claude::stream::{TurnResult, excerpt};
 use raymond_model::id::MessageId;
 use raymond_model::transition::TagName;
 use raymond_model::turn::says_nothing;
@@ -223,8 +223,8 @@ pub(super) fn has_tag(text: &str) -> bool {
 
 #[cfg(test)]
 mod steering_tests {
-    use crate::stream::StreamParser;
-    use crate::stream::background::TurnRemainder;
+    use crate::claude::stream::StreamParser;
+    use crate::claude::stream::background::TurnRemainder;
     use raymond_model::id::MessageId;
     use raymond_model::usage::ProcessSpending;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::*;
-use crate::stream::StreamParser;
+use crate::claude::stream::StreamParser;
 use raymond_model::id::MessageId;
 use raymond_model::usage::ProcessSpending;
 

@@ -1,7 +1,7 @@
 //! Refused tools, read from lines as they come and from recorded streams.
 
 use super::*;
-use crate::stream::StreamParser;
+use crate::claude::stream::StreamParser;
 
 fn call(id: &str, command: &str) -> String {
     format!(
@@ -119,7 +119,7 @@ macro_rules! recorded {
         (
             $version,
             include_str!(concat!(
-                "../../../../../tests/fixtures/streams/",
+                "../../../../../../tests/fixtures/streams/",
                 $version,
                 "/",
                 $name,

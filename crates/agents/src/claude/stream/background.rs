@@ -10,8 +10,8 @@
 
 use serde::Deserialize;
 
-use crate::stream::answer::SteeringMessages;
-use crate::stream::line::{RawField, StreamLine, get, text};
+use crate::claude::stream::answer::SteeringMessages;
+use crate::claude::stream::line::{RawField, StreamLine, get, text};
 use raymond_model::turn_options::BackgroundWork;
 
 /// The task kind of a sub-agent.

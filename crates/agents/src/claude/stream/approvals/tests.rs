@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::stream::StreamParser;
+use crate::claude::stream::StreamParser;
 use raymond_model::approval::RuleScope;
 
 fn ask(call: &str) -> String {

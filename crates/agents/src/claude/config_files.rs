@@ -22,9 +22,9 @@ const SERVERS: &str = "mcp-";
 
 /// A configuration, and the file that it is passed in.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct ConfigFile {
+pub(crate) struct ConfigFile {
     /// The path of the file.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The configuration.
     content: Map<String, Value>,
 }
@@ -34,7 +34,7 @@ impl ConfigFile {
     ///
     /// # Errors
     /// The system's error.
-    pub(super) fn write(&self) -> Result<(), Error> {
+    pub(crate) fn write(&self) -> Result<(), Error> {
         // A file that lies there is not raymond's: a link would be followed, and a FIFO would block.
         match std::fs::remove_file(&self.path) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
@@ -48,7 +48,7 @@ impl ConfigFile {
 
 /// Replaces the MCP servers and settings in some options by files whose paths begin with `stem`; returns these.
 /// Definitions of sub-agents stay: not every version takes a file of them.
-pub(super) fn take_out_configs(options: &mut TurnOptions, stem: &Path) -> Vec<ConfigFile> {
+pub(crate) fn take_out_configs(options: &mut TurnOptions, stem: &Path) -> Vec<ConfigFile> {
     let mut files = Vec::new();
     let mut take_out = |config: &mut ConfigSource, ending: String| {
         let ConfigSource::Inline(content) = config else { return };
@@ -68,14 +68,14 @@ pub(super) fn take_out_configs(options: &mut TurnOptions, stem: &Path) -> Vec<Co
 /// The files of a process that is about to start. They are removed when this is dropped, unless they are left to the
 /// process.
 #[derive(Debug)]
-pub(super) struct ConfigFiles(Vec<PathBuf>);
+pub(crate) struct ConfigFiles(Vec<PathBuf>);
 
 impl ConfigFiles {
     /// Writes what [`take_out_configs`] has taken out of some options.
     ///
     /// # Errors
     /// The file, and the system's error.
-    pub(super) fn write(configs: &[ConfigFile]) -> Result<Self, (PathBuf, Error)> {
+    pub(crate) fn write(configs: &[ConfigFile]) -> Result<Self, (PathBuf, Error)> {
         let files = Self(configs.iter().map(|config| config.path.clone()).collect());
         for config in configs {
             config.write().map_err(|error| (config.path.clone(), error))?;
@@ -84,7 +84,7 @@ impl ConfigFiles {
     }
 
     /// Leaves the files to the process, and returns their paths.
-    pub(super) fn leave(mut self) -> Vec<PathBuf> {
+    pub(crate) fn leave(mut self) -> Vec<PathBuf> {
         std::mem::take(&mut self.0)
     }
 }
@@ -96,7 +96,7 @@ impl Drop for ConfigFiles {
 }
 
 /// Removes files that nobody reads any longer. A warning names each file that cannot be removed.
-pub(super) fn remove_configs(paths: &[PathBuf]) {
+pub(crate) fn remove_configs(paths: &[PathBuf]) {
     for path in paths {
         if let Err(error) = std::fs::remove_file(path)
             && error.kind() != ErrorKind::NotFound
@@ -108,7 +108,7 @@ pub(super) fn remove_configs(paths: &[PathBuf]) {
 
 /// Removes the files of all processes but those to keep, given by name: a raymond that was killed left them. It reads
 /// the whole directory, so it is not called for each process.
-pub(super) fn remove_all_configs_but(folder: &Path, keep: &[String]) {
+pub(crate) fn remove_all_configs_but(folder: &Path, keep: &[String]) {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     let paths = entries.map(|entry| entry.path()).filter(|path| {
         let process = path.file_name().and_then(OsStr::to_str).and_then(process_of);
@@ -139,7 +139,7 @@ impl CopyCheck {
     ///
     /// # Errors
     /// The problem with the copy.
-    pub(super) async fn ask(&self) -> Result<(), String> {
+    pub(crate) async fn ask(&self) -> Result<(), String> {
         let Some(check) = self.0.clone() else { return Ok(()) };
         spawn_blocking(move || check()).await.unwrap_or_else(|error| Err(error.to_string()))
     }

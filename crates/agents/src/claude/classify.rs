@@ -9,10 +9,10 @@ use raymond_model::time::Timestamp;
 use raymond_model::turn::{FailureCause, TurnFailure, TurnOutcome, TurnReply, says_nothing};
 
 use crate::child::ProcessExit;
-use crate::stream::answer::without_prompt;
-use crate::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt};
-use crate::usage_limit::UsageLimit;
-use crate::{message, usage_limit};
+use crate::claude::stream::answer::without_prompt;
+use crate::claude::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt};
+use crate::claude::usage_limit::UsageLimit;
+use crate::claude::{message, usage_limit};
 
 /// The subtype of a turn whose answer repeatedly did not match its schema. The session can be resumed, so the agent is
 /// reminded, as it is after an answer without an object.
@@ -57,16 +57,16 @@ const ARGUMENT_ERRORS: [&str; 12] = [
 /// The time at which the result was written, and the zone in which it is judged: a limit that resets at three means
 /// three o'clock in this zone.
 #[derive(Debug, Clone)]
-pub(super) struct ZonedTime {
+pub(crate) struct ZonedTime {
     /// The time.
-    pub(super) now: Timestamp,
+    pub(crate) now: Timestamp,
     /// The zone of times that name none.
-    pub(super) zone: TimeZone,
+    pub(crate) zone: TimeZone,
 }
 
 /// Judges a turn that has ended by itself. `stderr` returns the end of its stderr, and is called
 /// only without a result.
-pub(super) fn judge(
+pub(crate) fn judge(
     stream: &StreamParser,
     exit: ProcessExit,
     moment: impl FnOnce() -> ZonedTime,
@@ -198,7 +198,7 @@ fn is_about_arguments(stderr: &str) -> bool {
 // The first row that fits decides. Newer versions name the kind of an error; older ones, and proxies, only word it.
 
 /// Advice for credentials that are missing or not accepted.
-pub(super) const LOG_IN: &str =
+pub(crate) const LOG_IN: &str =
     "; log in by running `claude` once, or set a valid ANTHROPIC_API_KEY";
 
 /// Advice for an account without credit.
@@ -209,12 +209,12 @@ const SESSION_ADVICE: &str = "; Claude Code deletes a session 30 days after its 
 
 /// An error as the program reports it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct ApiError<'stream> {
+pub(crate) struct ApiError<'stream> {
     /// The status of the API's answer, if there was one.
-    pub(super) status: Option<u16>,
+    pub(crate) status: Option<u16>,
     /// The kinds that the program names.
-    pub(super) kinds: &'stream [&'stream str],
-    pub(super) text: &'stream str,
+    pub(crate) kinds: &'stream [&'stream str],
+    pub(crate) text: &'stream str,
 }
 
 /// The statuses with which the kinds and the words of a row count.
@@ -387,7 +387,7 @@ const REQUEST: &str = "extra inputs are not permitted|unknown parameter|unrecogn
 
 impl ApiError<'_> {
     /// Returns the cause of the error, and advice for people.
-    pub(super) fn cause(&self) -> (FailureCause, &'static str) {
+    pub(crate) fn cause(&self) -> (FailureCause, &'static str) {
         let text = self.text.to_lowercase();
         if let Some(row) = ROWS.iter().find(|row| row.fits(self, &text)) {
             return (row.cause, row.advice);
@@ -459,7 +459,7 @@ const HOOK_ADVICE: &str =
     "; change the hook in the settings of Claude Code, then continue with `raymond retry`";
 
 /// Returns why a turn that ended without an error has no answer; `None` if it has one.
-pub(super) fn why_no_answer(
+pub(crate) fn why_no_answer(
     stream: &StreamParser,
     result: &TurnResult,
 ) -> Option<(FailureCause, String)> {

@@ -20,6 +20,7 @@ use raymond::language::prompt::document;
 use raymond::language::replies::{self, ScriptedReplies};
 use raymond::language::{tag, template, yaml};
 use raymond::process::claude::stream::StreamParser;
+use raymond::process::dialogue::Dialogue;
 use raymond::store::record;
 use serde_json::Value;
 
@@ -206,13 +207,16 @@ pub(crate) fn stream(bytes: &[u8]) {
     let whole = read(bytes.len());
     let parts = read(1 + bytes.len() % 61);
     let seen = |stream: &StreamParser| {
-        let counts = (stream.events, stream.results, stream.garbage.clone(), stream.result.clone());
-        (counts, stream.taken().clone(), stream.remainder(), stream.has_unknown_cost())
+        let progress = stream.progress();
+        let counts = (progress.events, progress.results, stream.garbage.clone());
+        let result = (progress.result.clone(), progress.remainder());
+        (counts, result, progress.taken().clone(), progress.has_unknown_cost())
     };
     assert_eq!(seen(&whole), seen(&parts));
     let mut cut = whole;
-    cut.cut_off();
-    assert!(cut.taken().cost >= raymond::domain::money::Usd::ZERO, "{:?}", cut.taken());
+    cut.progress_mut().cut_off();
+    let taken = cut.progress().taken();
+    assert!(taken.cost >= raymond::domain::money::Usd::ZERO, "{taken:?}");
 }
 
 /// Checks that a file is read if and only if it has no errors, and that each diagnostic has a place in the

@@ -10,6 +10,7 @@ use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use raymond::process::claude::stream::StreamParser;
+use raymond::process::dialogue::Dialogue;
 use raymond::process::transcript::StreamFollower;
 
 use crate::Fallible;
@@ -130,7 +131,7 @@ fn read(path: &Path) -> Fallible<u64> {
     let mut follower = StreamFollower::open(path, 0)?;
     while follower.read(&mut stream)? {}
     stream.end();
-    Ok(stream.events)
+    Ok(stream.progress().events)
 }
 
 /// Plays Claude Code, if this program is told to.

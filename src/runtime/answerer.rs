@@ -20,11 +20,12 @@ use crate::plain_file;
 use crate::process::ancestry::ATTACHED_TO;
 use crate::process::attach::ForegroundProgram;
 use crate::process::claude::arguments::interactive_arguments;
-use crate::process::claude::config_files::CopyCheck;
+use crate::process::claude::program::ClaudeCode;
 use crate::process::claude::session_files::{
     CONFIG_DIR, SessionMessages, config_dir, find_session, messages, session_path,
 };
 use crate::process::command::{EnvironmentMarker, ProtectedFolders, WorkflowFolders, locate};
+use crate::process::config_files::CopyCheck;
 use crate::process::process_runner::ProcessRunner;
 use crate::process::working_dirs::REPOSITORY;
 use crate::proof::StepProofs;
@@ -78,10 +79,17 @@ pub(super) fn build_answerer(
         }
         AnswererKind::Replay => Ok(recording::runner(settings, root, run, steps)?),
         AnswererKind::Claude => {
-            let program = claude(settings)?;
+            let path = claude(settings)?;
             let marker = EnvironmentMarker { run: run.clone(), dir: root.path().to_owned() };
             let working_dirs = working_dirs(root, run, settings);
-            let runner = ProcessRunner::new(program, settings.clone(), working_dirs, steps, marker);
+            let runner = ProcessRunner::new(
+                Rc::new(ClaudeCode),
+                path,
+                settings.clone(),
+                working_dirs,
+                steps,
+                marker,
+            );
             let names = std::env::vars_os().filter_map(|(name, _)| name.into_string().ok());
             let protected = ProtectedFolders {
                 all_runs: root.path().to_owned(),

@@ -11,7 +11,6 @@ use hyper::body::Bytes;
 use serde::Serialize;
 use tokio::sync::mpsc;
 
-use crate::serve::reply::EventStream;
 use crate::store;
 
 /// The maximum number of events that are kept for readers that come back, and their maximum size in bytes. Beyond that
@@ -27,6 +26,15 @@ const IDLE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The interval of frames that only show that the stream lives.
 const KEEP_ALIVE: Duration = Duration::from_secs(15);
+
+/// A stream of events: what has happened, then what happens.
+#[derive(Debug)]
+pub struct EventStream {
+    /// The frames that the reader lacks.
+    pub(super) behind: VecDeque<Bytes>,
+    /// The frames that come. It is closed if the reader is too slow, or when the server ends.
+    pub(super) coming: mpsc::Receiver<Bytes>,
+}
 
 /// The origin of a stream's events.
 pub trait FeedSource: Send {

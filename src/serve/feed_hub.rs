@@ -7,8 +7,7 @@ use uuid::Uuid;
 
 use super::agent_feed::AgentFeedSource;
 use super::backend::CommandBackend;
-use super::feed::{FeedSource, SharedFeed};
-use super::reply::EventStream;
+use super::feed::{EventStream, FeedSource, SharedFeed};
 use super::run_feed::RunFeedSource;
 use super::runs_feed::RunsFeedSource;
 use crate::domain::id::{AgentId, RunId};

@@ -1,6 +1,5 @@
 //! A reply: its body, which is a text or a stream of events whose frames all readers share, and its headers.
 
-use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -10,10 +9,10 @@ use hyper::header::{HeaderName, HeaderValue};
 use hyper::{Response, StatusCode, header};
 use serde::Serialize;
 use serde_json::{Value, json};
-use tokio::sync::mpsc;
 
 use super::access::AccessRefusal;
 use super::backend::{CommandRefusal, RefusalKind};
+use super::feed::EventStream;
 use super::routes::{BodyMisfit, PageAsset, ParameterMisfit, RouteError};
 use crate::domain::tool_call::beginning;
 use crate::store;
@@ -25,15 +24,6 @@ pub enum ReplyBody {
     Whole(Option<Bytes>),
     /// A stream of events.
     Stream(EventStream),
-}
-
-/// A stream of events: what has happened, then what happens.
-#[derive(Debug)]
-pub struct EventStream {
-    /// The frames that the reader lacks.
-    pub(super) behind: VecDeque<Bytes>,
-    /// The frames that come. It is closed if the reader is too slow, or when the server ends.
-    pub(super) coming: mpsc::Receiver<Bytes>,
 }
 
 impl ReplyBody {

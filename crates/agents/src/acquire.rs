@@ -9,10 +9,9 @@ use std::time::Duration;
 use tokio::sync::watch;
 use uuid::Uuid;
 
-use crate::claude::message;
+use crate::background::BackgroundTasks;
 use crate::claude::session_recap::has_lost_writes;
-use crate::claude::stream::StreamParser;
-use crate::claude::stream::background::BackgroundTasks;
+use crate::dialogue::DialogueStart;
 use crate::launch::WorkerLaunch;
 use crate::process_runner::{ProcessRunner, WorkerTurn, first_output_timeout};
 use crate::registry;
@@ -53,9 +52,12 @@ impl ProcessRunner {
             turn
         } else {
             if let Some(session) = input.session.history()
-                && has_lost_writes(&self.steps, input, session)?
+                && has_lost_writes(&*self.program, &self.steps, input, session)?
             {
-                let why = "Claude Code could not save all of the session, because the disk was full; `raymond retry` continues in a fresh session that begins with the prompts and answers so far";
+                let why = format!(
+                    "{} could not save all of the session, because the disk was full; `raymond retry` continues in a fresh session that begins with the prompts and answers so far",
+                    self.program.name()
+                );
                 return Err(TurnFailure::new(FailureCause::SessionLost, why));
             }
             self.start(input, stop).await?
@@ -103,9 +105,13 @@ impl ProcessRunner {
         FaultPoint::PassageNoted.reach();
         let timeouts =
             WriteTimeouts { longest: first_output_timeout(input), ..write_timeouts(input) };
-        let (tasks, spent) = (worker.background.left_running(), turn_offset.spent);
-        let mut stream = answer_to(turn_offset.message.clone(), spent, tasks, input);
-        let is_switched = worker.switch(switches, &mut stream, stop, timeouts).await;
+        let start = DialogueStart::Asked {
+            message: turn_offset.message,
+            spent: turn_offset.spent,
+            tasks: worker.background.left_running(),
+        };
+        let mut dialogue = self.program.dialogue(input, start);
+        let is_switched = worker.switch(switches, &mut *dialogue, stop, timeouts).await;
         if !is_switched || self.stops.run_level() != StopLevel::None {
             worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
             forget(files)?;
@@ -118,15 +124,14 @@ impl ProcessRunner {
         }
         let model = input.model.clone().or(worker.options.model);
         worker.options = ProcessOptions { model, turn: input.options.clone() };
-        let line = message::prompt(&turn_offset.message, &input.prompt, stream.traces.runs_command);
-        let is_written = worker.write(&line, stop, timeouts).await;
+        let is_written = worker.write(&dialogue.prompt_line(input), stop, timeouts).await;
         FaultPoint::PassageAsked.reach();
         if !is_written && worker.process.has_ended() {
             worker.shut_down(&self.marker, stop, ShutdownMode::Soon).await;
             forget(files)?;
             return Ok(None);
         }
-        Ok(Some(WorkerTurn { worker, stream, took_over: true, attached: false }))
+        Ok(Some(WorkerTurn { worker, dialogue, took_over: true, attached: false }))
     }
 
     /// Starts a process for a turn.
@@ -135,14 +140,14 @@ impl ProcessRunner {
         input: &TurnInput,
         stop: &mut StopReceiver,
     ) -> Result<WorkerTurn, TurnFailure> {
-        let reads_messages = input.prompt.len() <= message::MAX_PROMPT_BYTES;
-        let id = new_message();
-        let mut lines = String::new();
-        if self.changes_system_prompt(&input.options) {
-            lines.push_str(&message::renew_system_prompt());
-        }
-        lines.push_str(&message::get_usage(message::BASE_USAGE));
-        lines.push_str(&message::prompt(&id, &input.prompt, input.options.runs_command()));
+        let reads_messages = input.prompt.len() <= self.program.longest_message();
+        let start = DialogueStart::Asked {
+            message: new_message(),
+            spent: ProcessSpending::default(),
+            tasks: BackgroundTasks::default(),
+        };
+        let dialogue = self.program.dialogue(input, start);
+        let lines = dialogue.first_lines(input, self.changes_system_prompt(&input.options));
         let slot = tokio::select! {
             slot = self.pool.slot(|worker| self.retire(worker)) => slot,
             () = stopped(stop) => None,
@@ -166,8 +171,7 @@ impl ProcessRunner {
             worker.write(&lines, stop, write_timeouts(input)).await;
             FaultPoint::SpawnAsked.reach();
         }
-        let stream = answer_to(id, worker.spent.clone(), BackgroundTasks::default(), input);
-        Ok(WorkerTurn { worker, stream, took_over: false, attached: false })
+        Ok(WorkerTurn { worker, dialogue, took_over: false, attached: false })
     }
 
     /// Returns the switches that a process needs to serve a turn; `None` if it cannot serve it. It cannot if the
@@ -177,7 +181,7 @@ impl ProcessRunner {
         if worker.is_widened
             || !sees
             || worker.output != input.output
-            || input.prompt.len() > message::MAX_PROMPT_BYTES
+            || input.prompt.len() > self.program.longest_message()
         {
             return None;
         }
@@ -212,18 +216,6 @@ fn write_timeouts(input: &TurnInput) -> WriteTimeouts {
     let [longest, grace] =
         [input.limits.idle_timeout_ms, input.limits.shutdown_ms].map(Duration::from_millis);
     WriteTimeouts { longest, grace }
-}
-
-fn answer_to(
-    message: MessageId,
-    total: ProcessSpending,
-    tasks: BackgroundTasks,
-    input: &TurnInput,
-) -> StreamParser {
-    let background = input.options.background.unwrap_or_default();
-    let mut stream = StreamParser::answer_to(message, total).with_background(background, tasks);
-    stream.traces.runs_command = input.options.runs_command();
-    stream
 }
 
 fn new_message() -> MessageId {

@@ -12,8 +12,7 @@ use tokio::task::spawn_blocking;
 
 use crate::child::orphans;
 use crate::claude::partial_message_removal;
-use crate::claude::stream::StreamParser;
-use crate::claude::stream::background::BackgroundTasks;
+use crate::dialogue::DialogueStart;
 use crate::process_runner::{ProcessRunner, WorkerTurn};
 use crate::transcript::{ProcessFiles, TurnFiles, unwritable};
 use crate::worker::{Worker, WorkerProcess};
@@ -68,17 +67,14 @@ impl ProcessRunner {
         worker.cgroup = group;
         worker.slot = self.pool.free_slot();
         worker.life = Some(self.process_counts.add());
-        let stream = turn_offset.map_or_else(StreamParser::default, |turn_offset| {
+        if let Some(turn_offset) = &turn_offset {
             worker.spent = turn_offset.spent.clone();
-            StreamParser::answer_to(turn_offset.message, turn_offset.spent)
-        });
-        let background = input.options.background.unwrap_or_default();
-        let mut stream = stream.with_background(background, BackgroundTasks::default());
-        stream.traces.runs_command = input.options.runs_command();
-        if files.is_marked_unkept() {
-            stream.set_was_asked();
         }
-        Ok(WorkerTurn { worker, stream, took_over: false, attached: true })
+        let mut dialogue = self.program.dialogue(input, DialogueStart::Attached(turn_offset));
+        if files.is_marked_unkept() {
+            dialogue.progress_mut().set_was_asked();
+        }
+        Ok(WorkerTurn { worker, dialogue, took_over: false, attached: true })
     }
 }
 

@@ -4,9 +4,9 @@
 
 pub mod arguments;
 pub(crate) mod classify;
-pub mod config_files;
 pub mod message;
 pub(crate) mod partial_message_removal;
+pub mod program;
 pub mod session_files;
 pub(crate) mod session_recap;
 pub mod startup;

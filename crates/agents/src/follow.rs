@@ -16,11 +16,11 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use tokio::sync::watch;
 use tokio::time::{Instant, sleep, sleep_until};
 
+use crate::background::TurnRemainder;
 use crate::child::ProcessExit;
-use crate::claude::message;
-use crate::claude::stream::StreamParser;
-use crate::claude::stream::background::TurnRemainder;
+use crate::dialogue::Dialogue;
 use crate::transcript::{Error, StreamFollower};
+use crate::turn_progress::TurnProgress;
 use crate::worker::{StopLevel, WorkerProcess, stopped, write_within};
 use crate::write_watch::WriteWatch;
 use raymond_model::approval::ApprovalVerdict;
@@ -77,11 +77,11 @@ pub struct FollowOptions<'turn> {
 pub async fn follow(
     process: &mut WorkerProcess,
     follower: &mut StreamFollower,
-    stream: &mut StreamParser,
+    dialogue: &mut dyn Dialogue,
     stop: &mut watch::Receiver<StopLevel>,
     options: FollowOptions<'_>,
     mut channel: TurnNewsChannel<'_>,
-    changed: impl Fn(&StreamParser),
+    changed: impl Fn(&dyn Dialogue),
 ) -> FollowEnd {
     let FollowOptions { limits, first_output, watch, watch_after } = options;
     let began = Instant::now();
@@ -102,39 +102,42 @@ pub async fn follow(
             }
             writes = Some(found);
         }
-        match follower.read(stream) {
+        match follower.read(dialogue) {
             Ok(true) => {
                 pause = first_pause;
                 progressed = Instant::now();
-                changed(stream);
+                changed(dialogue);
             }
             Ok(false) => pause = (pause * 3 / 2).min(MAX_POLL_PAUSE),
             Err(error) => return FollowEnd::Unreadable(error),
         }
-        match stream.remainder() {
+        match dialogue.progress().remainder() {
             Some(TurnRemainder::Nothing) => return FollowEnd::Result,
             Some(TurnRemainder::Announced)
                 if progressed.elapsed() > ANNOUNCED_TURN_TIMEOUT
-                    && !stream.background.session_runs() =>
+                    && !dialogue.progress().background.session_runs() =>
             {
                 return FollowEnd::Result;
             }
             Some(TurnRemainder::Announced | TurnRemainder::Turn | TurnRemainder::Tasks) | None => {}
         }
-        if stream.authentication_refusals >= MAX_AUTHENTICATION_REFUSALS {
+        if dialogue.progress().authentication_refusals >= MAX_AUTHENTICATION_REFUSALS {
             return FollowEnd::Unauthorized;
         }
-        if stream.events == 0 && first_output.is_some_and(|longest| progressed.elapsed() > longest)
+        if dialogue.progress().events == 0
+            && first_output.is_some_and(|longest| progressed.elapsed() > longest)
         {
             return FollowEnd::NoOutput;
         }
-        if idle_timeout(stream, limits).is_some_and(|longest| progressed.elapsed() > longest) {
+        if idle_timeout(dialogue.progress(), limits)
+            .is_some_and(|longest| progressed.elapsed() > longest)
+        {
             return FollowEnd::Stalled;
         }
         if grace.is_none() && *stop.borrow() == StopLevel::Patiently {
             grace = Some(Instant::now() + Duration::from_millis(limits.shutdown_ms));
         }
-        let held_until = channel.held_until(stream);
+        let held_until = channel.held_until(dialogue);
         if held_until.is_some() && *stop.borrow() != StopLevel::None {
             return FollowEnd::Parked;
         }
@@ -147,7 +150,7 @@ pub async fn follow(
             }
             () = sleep_until(deadline) => return FollowEnd::TimedOut,
             news = channel.next() => {
-                channel.take(news, stream).await;
+                channel.take(news, dialogue).await;
                 progressed = Instant::now();
             }
             () = written(writes.as_ref().and_then(Option::as_ref)) => {}
@@ -167,11 +170,11 @@ async fn written(watch: Option<&WriteWatch>) {
 /// Returns the idle timeout of a turn: `None` while one of its tools is at work, or after its result while
 /// background tasks are; otherwise the limit, plus the pause that the program has announced before it
 /// asks the API again.
-fn idle_timeout(stream: &StreamParser, limits: TurnTimeouts) -> Option<Duration> {
-    let announced = limits.idle_timeout_ms.saturating_add(stream.retry_delay_ms);
-    let is_working = stream.remainder() == Some(TurnRemainder::Tasks)
-        || !stream.open_tools.is_empty()
-        || stream.approvals.are_held();
+fn idle_timeout(progress: &TurnProgress, limits: TurnTimeouts) -> Option<Duration> {
+    let announced = limits.idle_timeout_ms.saturating_add(progress.retry_delay_ms);
+    let is_working = progress.remainder() == Some(TurnRemainder::Tasks)
+        || !progress.open_tools.is_empty()
+        || progress.approvals.are_held();
     (!is_working).then(|| Duration::from_millis(announced))
 }
 
@@ -261,57 +264,60 @@ impl<'turn> TurnNewsChannel<'turn> {
     }
 
     /// Takes in the news, and writes them to the process.
-    async fn take(&mut self, news: TurnNews, stream: &mut StreamParser) {
+    async fn take(&mut self, news: TurnNews, dialogue: &mut dyn Dialogue) {
         match news {
-            TurnNews::Approval { call, verdict: None } => stream.approvals.hold(&call),
+            TurnNews::Approval { call, verdict: None } => {
+                dialogue.progress_mut().approvals.hold(&call);
+            }
             TurnNews::Approval { call, verdict: Some(verdict) } => {
-                self.answer(&call, &verdict, stream).await;
+                self.answer(&call, &verdict, dialogue).await;
             }
             TurnNews::Message { id, text } => self.waiting.push((id, text)),
         }
         // The turn may be parked while a call waits for a person. Its process must not have a message then, which it
         // would answer as soon as the turn is cut off.
-        if stream.approvals.unanswered().is_empty() {
+        if dialogue.progress().approvals.unanswered().is_empty() {
             for (id, text) in std::mem::take(&mut self.waiting) {
-                self.send(id, &text, stream).await;
+                self.send(id, &text, dialogue).await;
             }
         }
     }
 
     /// Writes an answer to the process. Without the pipe the process has refused the call by itself.
-    async fn answer(&mut self, call: &str, verdict: &ApprovalVerdict, stream: &mut StreamParser) {
+    async fn answer(&mut self, call: &str, verdict: &ApprovalVerdict, dialogue: &mut dyn Dialogue) {
         if self.stdin.is_none() {
             return;
         }
-        let Some(line) = stream.approvals.answer_line(call, verdict) else { return };
+        let Some(line) = dialogue.answer_line(call, verdict) else { return };
         FaultPoint::ApprovalBefore.reach();
         // A part of a line cannot be taken back, so the answer counts as sent. Then it is not known whether the call
         // runs.
-        stream.approvals.answered(call);
-        stream.approvals.has_given_rules |= matches!(verdict, ApprovalVerdict::AllowAlways { .. });
+        let approvals = &mut dialogue.progress_mut().approvals;
+        approvals.answered(call);
+        approvals.has_given_rules |= matches!(verdict, ApprovalVerdict::AllowAlways { .. });
         write_within(self.stdin, &line, WRITE_TIMEOUT).await;
         FaultPoint::ApprovalTold.reach();
     }
 
     /// Sends a message to the process. If the process has not read it by the end of its turn, it stays for the next
     /// prompt.
-    async fn send(&mut self, id: MessageId, text: &str, stream: &mut StreamParser) {
-        let line = message::steering(&id, text);
+    async fn send(&mut self, id: MessageId, text: &str, dialogue: &mut dyn Dialogue) {
+        let line = dialogue.message_line(&id, text);
         if self.stdin.is_none() || line.len() > MAX_MESSAGE_LINE {
             return;
         }
         FaultPoint::MessageBefore.reach();
-        stream.messages.sent(id.clone());
+        dialogue.progress_mut().messages.sent(id.clone());
         if !write_within(self.stdin, &line, WRITE_TIMEOUT).await {
-            stream.messages.not_sent(&id);
+            dialogue.progress_mut().messages.not_sent(&id);
         }
         FaultPoint::MessageSent.reach();
     }
 
     /// Returns the time until which the process waits for a person; `None` if it waits for none, or ends the wait
     /// itself.
-    fn held_until(&mut self, stream: &StreamParser) -> Option<Instant> {
-        if self.stdin.is_none() || !stream.approvals.are_held() {
+    fn held_until(&mut self, dialogue: &dyn Dialogue) -> Option<Instant> {
+        if self.stdin.is_none() || !dialogue.progress().approvals.are_held() {
             self.since = None;
             return None;
         }
@@ -323,6 +329,7 @@ impl<'turn> TurnNewsChannel<'turn> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::claude::stream::StreamParser;
 
     #[test]
     fn idle_timeout_is_suspended_by_tools_and_extended_by_retries() {
@@ -330,7 +337,7 @@ mod tests {
         let mut stream = StreamParser::default();
         let mut after = |line: &str| {
             stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
-            idle_timeout(&stream, limits).map(|longest| longest.as_secs())
+            idle_timeout(&stream.progress, limits).map(|longest| longest.as_secs())
         };
         let call = r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"t1","name":"Bash"}]}}"#;
         let answer = r#"{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t1","content":"done"}]}}"#;
@@ -340,6 +347,6 @@ mod tests {
         assert_eq!(after(answer), Some(600));
         assert_eq!(after(retry), Some(630), "a pause that was announced");
         assert_eq!(after(r#"{"type":"assistant","message":{"content":[]}}"#), Some(600));
-        assert_eq!(stream.throttled, 1);
+        assert_eq!(stream.progress.throttled, 1);
     }
 }

@@ -13,10 +13,9 @@ use uuid::Uuid;
 
 use crate::captured_output::ProcessSpec;
 use crate::child::cgroup::{ProcessCgroup, RunGroups};
-use crate::claude::arguments::{VARIABLES, arguments};
-use crate::claude::config_files::{ConfigFiles, take_out_configs};
-use crate::claude::startup::startup_flags;
 use crate::command;
+use crate::config_files::{ConfigFiles, take_out_configs};
+use crate::dialogue::ProgramLaunch;
 use crate::process_runner::ProcessRunner;
 use crate::transcript::{ProcessFiles, unwritable};
 use crate::worker::{Worker, WorkerProcess, WorkerSpec};
@@ -79,38 +78,28 @@ impl ProcessRunner {
         let configs = take_out_configs(&mut options.turn, &self.steps.join(&launch.name));
         let configs =
             ConfigFiles::write(&configs).map_err(|(path, error)| unwritable(&path, &error))?;
-        let mut arguments = arguments(
-            launch.session,
-            &options,
-            &self.settings,
-            &self.folders,
-            reads_messages,
-            launch.spending_limit,
-        );
-        if launch.reads_results {
-            let results = self.steps.with_file_name("results").display().to_string();
-            arguments.extend(["--add-dir".to_owned(), results]);
-        }
-        if let Some(schema) = launch.output {
-            arguments.extend(["--json-schema".to_owned(), schema.to_string()]);
-        }
         let is_set = |name: &str| self.inherited.contains(name);
         let mut environment = command::environment(&launch.options.turn, is_set)
             .map_err(|name| TurnFailure::new(FailureCause::Workflow, not_set(&name)))?;
-        // A bare start would leave out hooks that protect the starter of the run.
-        let may_be_bare = self.settings.consent.trusts_workflow;
-        let is_given = |name: &str| {
-            may_be_bare && (is_set(name) || environment.iter().any(|(set, _)| set == name))
-        };
-        let startup = startup_flags(&launch.options.turn, &self.settings.claude_args, is_given);
-        arguments.extend(startup.arguments);
-        environment.extend(startup.variables);
-        environment.extend(VARIABLES.map(|(name, value)| (name.to_owned(), value.to_owned())));
+        let reads_results = launch.reads_results;
+        let command_line = self.program.command_line(&ProgramLaunch {
+            session: launch.session,
+            options: &options,
+            settings: &self.settings,
+            folders: &self.folders,
+            reads_messages,
+            spending_limit: launch.spending_limit,
+            results: reads_results
+                .then(|| self.steps.with_file_name("results").display().to_string()),
+            output: launch.output,
+            is_set: &|name| is_set(name) || environment.iter().any(|(set, _)| set == name),
+        });
+        environment.extend(command_line.variables);
         let marks = self.marker.variables(&launch.name, launch.agent);
         environment.extend(marks.map(|(name, value)| (name.to_owned(), value)));
         let start = WorkerSpec {
-            program: self.program.clone(),
-            arguments,
+            program: self.path.clone(),
+            arguments: command_line.arguments,
             in_tree: launch.working_dir.tree.is_some(),
             cwd: cwd.clone(),
             environment,
@@ -128,7 +117,9 @@ impl ProcessRunner {
         };
         let (process, group) = started.map_err(|unstarted| match unstarted {
             LaunchError::Files(path, error) => unwritable(&path, &error),
-            LaunchError::Process(error) => not_started(&self.program, &cwd, &error),
+            LaunchError::Process(error) => {
+                not_started(&self.path, &cwd, &error, self.program.advice_if_missing())
+            }
         })?;
         let stream = files.stream.clone();
         let mut worker = Worker::new(process, files, launch.session.id.clone(), 0)
@@ -226,7 +217,12 @@ pub(super) fn not_set(name: &str) -> String {
 
 /// Returns the failure for a process that could not be started. A missing program keeps every agent from working, and
 /// so does a machine on which no further file can be opened; too many processes do not.
-pub(super) fn not_started(program: &Path, cwd: &Path, error: &std::io::Error) -> TurnFailure {
+pub(super) fn not_started(
+    program: &Path,
+    cwd: &Path,
+    error: &std::io::Error,
+    hint: &str,
+) -> TurnFailure {
     let (program, cwd) = (program.display(), cwd.display());
     let lasting = matches!(
         error.kind(),
@@ -236,7 +232,6 @@ pub(super) fn not_started(program: &Path, cwd: &Path, error: &std::io::Error) ->
             | ErrorKind::InvalidInput
     ) || error.raw_os_error() == Some(NOT_A_PROGRAM);
     if lasting {
-        let hint = "install Claude Code, or name it with --claude or RAYMOND_CLAUDE";
         TurnFailure::new(
             FailureCause::Unavailable,
             format!(

@@ -9,11 +9,15 @@
 
 mod acquire;
 pub mod ancestry;
+pub mod approvals;
 pub mod attach;
+pub mod background;
 pub mod captured_output;
 pub mod child;
 pub mod claude;
 pub mod command;
+pub mod config_files;
+pub mod dialogue;
 pub mod follow;
 pub mod host;
 pub mod launch;
@@ -27,6 +31,7 @@ pub mod runner;
 pub mod scripted_stream;
 mod sweep;
 pub mod transcript;
+pub mod turn_progress;
 pub mod worker;
 mod worker_slot;
 pub mod working_dirs;

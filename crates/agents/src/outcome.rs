@@ -18,58 +18,58 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 use tokio::time::sleep;
 
+use crate::background::TurnRemainder;
 use crate::child::ProcessExit;
-use crate::claude::classify::{ApiError, LOG_IN, ZonedTime, judge, why_no_answer};
-use crate::claude::message;
-use crate::claude::stream::background::TurnRemainder;
-use crate::claude::stream::{StreamParser, TurnResult};
+use crate::dialogue::{Dialogue, ZonedTime};
 use crate::follow::FollowEnd;
 use crate::host::{is_disk_full, timestamp};
 use crate::process_runner::{ProcessRunner, WorkerTurn};
 use crate::runner::TurnNotice;
 use crate::transcript::{ProcessFiles, TurnFiles};
+use crate::turn_progress::{TurnProgress, TurnResult};
 use crate::worker::{ShutdownMode, StopLevel, Worker, stopped, write_within};
 
 /// Returns the outcome of a turn; a failure names the process's stream among the `files`.
 pub(super) fn outcome(
     end: FollowEnd,
-    stream: &StreamParser,
+    dialogue: &dyn Dialogue,
     files: &ProcessFiles,
     limits: TurnTimeouts,
 ) -> TurnOutcome {
-    let mut outcome = judged(end, stream, files, limits);
+    let mut outcome = judged(end, dialogue, files, limits);
     if let TurnOutcome::Failed(failure) = &mut outcome {
         let _ = write!(failure.message, "; see {}", files.stream.display());
-        failure.refused_tools = stream.refused.refusals();
-        failure.unsettled = stream.has_unknown_cost();
+        failure.refused_tools = dialogue.progress().refused.refusals();
+        failure.unsettled = dialogue.progress().has_unknown_cost();
     }
     outcome
 }
 
 fn judged(
     end: FollowEnd,
-    stream: &StreamParser,
+    dialogue: &dyn Dialogue,
     files: &ProcessFiles,
     limits: TurnTimeouts,
 ) -> TurnOutcome {
+    let (program, progress) = (dialogue.program_name(), dialogue.progress());
     let is_answer = |result: &TurnResult| !result.is_error && result.is_finished();
-    let has_answer = stream.result.as_ref().is_some_and(is_answer);
-    let unanswered = stream.approvals.unanswered();
+    let has_answer = progress.result.as_ref().is_some_and(is_answer);
+    let unanswered = progress.approvals.unanswered();
     if !unanswered.is_empty() && !matches!(end, FollowEnd::Unreadable(_) | FollowEnd::Unauthorized)
     {
-        return suspended(stream, unanswered);
+        return suspended(progress, unanswered);
     }
-    let answered = has_answer && is_complete(&end, stream);
-    let waited = stream.awaited_tasks();
+    let answered = has_answer && is_complete(&end, progress);
+    let waited = progress.awaited_tasks();
     let failed = |cause, message: String| {
-        let ProcessSpending { cost, usage } = stream.taken().clone();
+        let ProcessSpending { cost, usage } = progress.taken().clone();
         let waited = waited.as_deref().map(|tasks| format!("; it waited for {tasks}"));
         let message = message + &waited.unwrap_or_default();
         TurnOutcome::Failed(TurnFailure { cost, usage, ..TurnFailure::new(cause, message) })
     };
     match end {
         FollowEnd::Unreadable(error) => {
-            failed(FailureCause::Output, format!("Claude Code cannot be followed: {error}"))
+            failed(FailureCause::Output, format!("{program} cannot be followed: {error}"))
         }
         FollowEnd::Stopped if !answered => failed(
             FailureCause::Interrupted,
@@ -78,30 +78,29 @@ fn judged(
         FollowEnd::TimedOut if !answered => {
             let longest = format_duration(limits.timeout_ms);
             let message =
-                format!("Claude Code gave no result within {longest}; allow more with --timeout");
+                format!("{program} gave no result within {longest}; allow more with --timeout");
             failed(FailureCause::Timeout, message)
         }
         FollowEnd::Stalled if !answered => {
             let longest = format_duration(limits.idle_timeout_ms);
-            let message = format!(
-                "Claude Code made no progress for {longest}; allow more with --idle-timeout"
-            );
+            let message =
+                format!("{program} made no progress for {longest}; allow more with --idle-timeout");
             failed(FailureCause::Stall, message)
         }
         FollowEnd::NoOutput if !answered => {
-            failed(FailureCause::Stall, "Claude Code did not acknowledge its prompt".to_owned())
+            failed(FailureCause::Stall, format!("{program} did not acknowledge its prompt"))
         }
         FollowEnd::Exited(exit) if has_answer && !answered => {
             let cause =
                 if exit == ProcessExit::Unseen { FailureCause::Lost } else { FailureCause::Crash };
-            failed(cause, format!("Claude Code {exit} before its background work had ended"))
+            failed(cause, format!("{program} {exit} before its background work had ended"))
         }
         FollowEnd::Unauthorized if !answered => {
-            let (cause, advice) = refused_access(stream);
-            let message = "the API does not accept Claude Code's credentials (401 or 403, several times in a row)";
-            failed(cause, format!("{message}{advice}"))
+            let (cause, advice) = dialogue.refused_access();
+            let message = "credentials (401 or 403, several times in a row)";
+            failed(cause, format!("the API does not accept {program}'s {message}{advice}"))
         }
-        FollowEnd::Exited(exit) => judge(stream, exit, || moment(stream), || files.stderr_tail()),
+        FollowEnd::Exited(exit) => dialogue.judge(exit, &moment(progress), &|| files.stderr_tail()),
         FollowEnd::Result
         | FollowEnd::Stopped
         | FollowEnd::Parked
@@ -109,16 +108,16 @@ fn judged(
         | FollowEnd::Stalled
         | FollowEnd::NoOutput
         | FollowEnd::Unauthorized => {
-            judge(stream, ProcessExit::Unseen, || moment(stream), || files.stderr_tail())
+            dialogue.judge(ProcessExit::Unseen, &moment(progress), &|| files.stderr_tail())
         }
     }
 }
 
 /// Returns the outcome of a turn in which calls were left without an answer. It goes on after the answer, even if the
 /// model has replied: it could only reply that it was not allowed to work.
-fn suspended(stream: &StreamParser, calls: Vec<String>) -> TurnOutcome {
-    let ProcessSpending { cost, usage } = stream.taken().clone();
-    let suspended = SuspendedTurn { calls, unsure: false, message: stream.message.clone() };
+fn suspended(progress: &TurnProgress, calls: Vec<String>) -> TurnOutcome {
+    let ProcessSpending { cost, usage } = progress.taken().clone();
+    let suspended = SuspendedTurn { calls, unsure: false, message: progress.message.clone() };
     TurnOutcome::Failed(TurnFailure {
         cost,
         usage,
@@ -132,8 +131,8 @@ fn suspended(stream: &StreamParser, calls: Vec<String>) -> TurnOutcome {
 
 /// Returns whether a turn that has a result is complete. A process that has ended by itself begins no further turn,
 /// even if it has announced one.
-fn is_complete(end: &FollowEnd, stream: &StreamParser) -> bool {
-    match (end, stream.remainder()) {
+fn is_complete(end: &FollowEnd, progress: &TurnProgress) -> bool {
+    match (end, progress.remainder()) {
         (FollowEnd::Result, Some(_))
         | (_, Some(TurnRemainder::Nothing))
         | (FollowEnd::Exited(_), Some(TurnRemainder::Announced)) => true,
@@ -143,20 +142,10 @@ fn is_complete(end: &FollowEnd, stream: &StreamParser) -> bool {
     }
 }
 
-/// Returns the cause of a turn that was ended because the API refused it again and again, and advice for people.
-fn refused_access(stream: &StreamParser) -> (FailureCause, &'static str) {
-    let kinds: Vec<&str> = stream.retried_error.iter().map(String::as_str).collect();
-    match (ApiError { status: Some(403), kinds: &kinds, text: "" }).cause() {
-        _ if stream.limit.is_some() => (FailureCause::UsageLimit, ""),
-        named @ (FailureCause::Account | FailureCause::UsageLimit, _) => named,
-        _ => (FailureCause::Authentication, LOG_IN),
-    }
-}
-
 /// Returns the time at which the result was written, which may be long before it is read, in the local zone.
-fn moment(stream: &StreamParser) -> ZonedTime {
+fn moment(progress: &TurnProgress) -> ZonedTime {
     let now = timestamp(SystemTime::now());
-    let written = stream.result_written.filter(|written| *written <= now);
+    let written = progress.result_written.filter(|written| *written <= now);
     ZonedTime { now: written.unwrap_or(now), zone: jiff::tz::TimeZone::system() }
 }
 
@@ -179,41 +168,42 @@ impl ProcessRunner {
         notices: &impl Fn(TurnNotice<'_>),
         stop: &watch::Receiver<StopLevel>,
     ) -> TurnOutcome {
-        let WorkerTurn { mut worker, mut stream, attached, .. } = turn;
+        let WorkerTurn { mut worker, mut dialogue, attached, .. } = turn;
         FaultPoint::RestBefore.reach();
         if matches!(end, FollowEnd::Result) {
-            stream.finish_answer();
-            read_cost_of_tasks(&mut worker, &mut stream, stop).await;
+            dialogue.progress_mut().finish_answer();
+            read_cost_of_tasks(&mut worker, &mut *dialogue, stop).await;
         } else if !matches!(end, FollowEnd::Exited(_)) {
-            stream.cut_off();
+            dialogue.progress_mut().cut_off();
             // After an interrupt, Claude Code would answer a message that waits.
-            if !stream.messages.are_in_flight() {
-                interrupt(&mut worker, &mut stream, stop).await;
+            if !dialogue.progress().messages.are_in_flight() {
+                interrupt(&mut worker, &mut *dialogue, stop).await;
             }
         }
-        for notice in stream.traces.notices() {
+        let progress = dialogue.progress();
+        for notice in &progress.notices {
             tracing::warn!("{}: {notice}", input.turn);
         }
-        let has_tasks = !stream.background.running().is_empty();
-        worker.may_leave_others |= attached || stream.used_tools || has_tasks;
-        worker.spent = stream.total().clone();
-        if stream.background_work != BackgroundWork::End {
-            worker.background = stream.background.left_running();
+        let has_tasks = !progress.background.running().is_empty();
+        worker.may_leave_others |= attached || progress.used_tools || has_tasks;
+        worker.spent = progress.total().clone();
+        if progress.background_work != BackgroundWork::End {
+            worker.background = progress.background.left_running();
         }
-        if self.may_serve_again(&worker, &stream, &end, stop) {
+        if self.may_serve_again(&worker, &*dialogue, &end, stop) {
             worker.cut_back_stderr();
             let files = worker.files.clone();
-            if stream.partials > 0 {
+            if progress.partials > 0 {
                 worker.compact();
             }
-            self.keep_for_next(worker, input, &stream);
-            return outcome(end, &stream, &files, input.limits);
+            self.keep_for_next(worker, input, progress);
+            return outcome(end, &*dialogue, &files, input.limits);
         }
-        if is_settled(&worker, &stream, &end, stop) {
+        if is_settled(&worker, &*dialogue, &end, stop) {
             let files = worker.files.clone();
             worker.note_ending();
             self.end_beside(worker, Some(input.turn.agent.clone()));
-            return outcome(end, &stream, &files, input.limits);
+            return outcome(end, &*dialogue, &files, input.limits);
         }
         let how = match end {
             FollowEnd::Result if has_tasks => ShutdownMode::Now,
@@ -221,25 +211,26 @@ impl ProcessRunner {
             _ => ShutdownMode::Soon,
         };
         worker.end(&self.marker, stop, how).await;
-        let end = match worker.follower.read_to_end(&mut stream).await {
-            Err(error) if stream.result.is_none() => FollowEnd::Unreadable(error),
+        let end = match worker.follower.read_to_end(&mut *dialogue).await {
+            Err(error) if dialogue.progress().result.is_none() => FollowEnd::Unreadable(error),
             _ => end,
         };
+        let progress = dialogue.progress();
         // Those that were read before are known already; to tell them again changes nothing.
-        for message in stream.messages.read_since(0) {
+        for message in progress.messages.read_since(0) {
             notices(TurnNotice::MessageRead(message));
         }
-        if stream.partials > 0 {
+        if progress.partials > 0 {
             worker.compact();
         }
-        if stream.result.is_none() && is_disk_full(&worker.files.stream) {
-            stream.set_was_asked();
+        if progress.result.is_none() && is_disk_full(&worker.files.stream) {
+            dialogue.progress_mut().set_was_asked();
             // If the outcome cannot be recorded either, a later attempt learns of this by the mark.
             TurnFiles::of(&self.steps, &input.turn).mark_unkept();
         }
         // The raymond that started the process may have sent it an answer that it did not get to repeat.
-        let unsure = attached && stream.results == 0;
-        with_doubt(outcome(end, &stream, &worker.files, input.limits), unsure)
+        let unsure = attached && dialogue.progress().results == 0;
+        with_doubt(outcome(end, &*dialogue, &worker.files, input.limits), unsure)
     }
 
     /// Returns whether a process can serve another turn: it has answered well, its stdin is open, and it
@@ -247,21 +238,22 @@ impl ProcessRunner {
     fn may_serve_again(
         &self,
         worker: &Worker,
-        stream: &StreamParser,
+        dialogue: &dyn Dialogue,
         end: &FollowEnd,
         stop: &watch::Receiver<StopLevel>,
     ) -> bool {
-        let has_tasks = stream.background.has_running();
-        let is_needed = match stream.background_work {
+        let progress = dialogue.progress();
+        let has_tasks = progress.background.has_running();
+        let is_needed = match progress.background_work {
             // With `Wait`, the turn has waited for its own tasks: a task that still runs was kept by an earlier turn.
             BackgroundWork::Keep | BackgroundWork::Wait => self.settings.warm || has_tasks,
             BackgroundWork::End => self.settings.warm && !has_tasks,
         };
         is_needed
             && matches!(end, FollowEnd::Result)
-            && has_answered(stream)
+            && dialogue.has_answer()
             && worker.stdin.is_some()
-            && !stream.messages.are_in_flight()
+            && !progress.messages.are_in_flight()
             && *stop.borrow() == StopLevel::None
     }
 
@@ -296,9 +288,9 @@ impl ProcessRunner {
         }
     }
 
-    fn keep_for_next(&self, mut worker: Worker, input: &TurnInput, stream: &StreamParser) {
-        worker.is_widened |= stream.approvals.has_given_rules;
-        let session = input.session.after_turn(stream.message.clone());
+    fn keep_for_next(&self, mut worker: Worker, input: &TurnInput, progress: &TurnProgress) {
+        worker.is_widened |= progress.approvals.has_given_rules;
+        let session = input.session.after_turn(progress.message.clone());
         let agent = &input.turn.agent;
         let is_held = worker.background.has_running();
         match self.pool.keep(worker, agent, &session) {
@@ -322,13 +314,6 @@ impl ProcessRunner {
     }
 }
 
-/// Returns whether a turn has an answer.
-fn has_answered(stream: &StreamParser) -> bool {
-    let is_answer =
-        |result: &TurnResult| !result.is_error && why_no_answer(stream, result).is_none();
-    stream.result.as_ref().is_some_and(is_answer)
-}
-
 /// Returns the outcome of a turn. If it is `unsure` which answers its calls had, a suspended one says so.
 fn with_doubt(mut outcome: TurnOutcome, unsure: bool) -> TurnOutcome {
     if let TurnOutcome::Failed(TurnFailure { suspended: Some(suspended), .. }) = &mut outcome {
@@ -340,16 +325,17 @@ fn with_doubt(mut outcome: TurnOutcome, unsure: bool) -> TurnOutcome {
 /// Returns whether nothing that a process still does can matter: its answer is complete, and it has nothing running.
 fn is_settled(
     worker: &Worker,
-    stream: &StreamParser,
+    dialogue: &dyn Dialogue,
     end: &FollowEnd,
     stop: &watch::Receiver<StopLevel>,
 ) -> bool {
+    let progress = dialogue.progress();
     matches!(end, FollowEnd::Result)
-        && has_answered(stream)
+        && dialogue.has_answer()
         && !worker.may_leave_others
-        && !stream.background.has_running()
-        && stream.partials == 0
-        && !stream.messages.are_in_flight()
+        && !progress.background.has_running()
+        && progress.partials == 0
+        && !progress.messages.are_in_flight()
         && *stop.borrow() == StopLevel::None
 }
 
@@ -357,36 +343,36 @@ fn is_settled(
 /// would begin a turn for each to tell the model. Their process is ended at once.
 async fn read_cost_of_tasks(
     worker: &mut Worker,
-    stream: &mut StreamParser,
+    dialogue: &mut dyn Dialogue,
     stop: &watch::Receiver<StopLevel>,
 ) {
-    if stream.background_work != BackgroundWork::End || !stream.background.has_running() {
+    let progress = dialogue.progress();
+    if progress.background_work != BackgroundWork::End || !progress.background.has_running() {
         return;
     }
-    if write_within(&mut worker.stdin, &message::get_usage(message::FINAL_USAGE), COST_TIMEOUT)
-        .await
-    {
-        worker.read_until(stream, stop, COST_TIMEOUT, StreamParser::has_final_cost).await;
+    if write_within(&mut worker.stdin, &dialogue.cost_request(), COST_TIMEOUT).await {
+        let is_done = |dialogue: &dyn Dialogue| dialogue.progress().has_final_cost();
+        worker.read_until(dialogue, stop, COST_TIMEOUT, is_done).await;
     }
 }
 
 /// Interrupts a turn that is cut off, and reads its cost.
 async fn interrupt(
     worker: &mut Worker,
-    stream: &mut StreamParser,
+    dialogue: &mut dyn Dialogue,
     stop: &watch::Receiver<StopLevel>,
 ) {
-    if stream.events == 0 || worker.process.has_ended() {
+    if dialogue.progress().events == 0 || worker.process.has_ended() {
         return;
     }
-    let lines = message::interrupt() + &message::get_usage(message::FINAL_USAGE);
+    let lines = dialogue.interrupt();
     if *stop.borrow() != StopLevel::Now
         && write_within(&mut worker.stdin, &lines, COST_TIMEOUT).await
     {
-        let is_refused =
-            |stream: &StreamParser| stream.answered_requests.refusal(message::INTERRUPT).is_some();
-        let is_done = |stream: &StreamParser| stream.has_settled() || is_refused(stream);
-        worker.read_until(stream, stop, COST_TIMEOUT, is_done).await;
+        let is_done = |dialogue: &dyn Dialogue| {
+            dialogue.progress().has_settled() || dialogue.is_interrupt_refused()
+        };
+        worker.read_until(dialogue, stop, COST_TIMEOUT, is_done).await;
     }
 }
 
@@ -395,6 +381,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::claude::stream::StreamParser;
     use raymond_model::money::Usd;
     use raymond_model::supervision::SupervisionPolicy;
 

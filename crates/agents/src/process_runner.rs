@@ -1,4 +1,4 @@
-//! Runs turns on Claude Code, each at most once: a turn that was begun before is attached to.
+//! Runs turns in the processes of an agent program, each at most once: a turn that was begun before is attached to.
 //!
 //! If its transcript holds a result, that is the outcome; if its process still runs, it is followed
 //! to its end; if neither, the turn fails as lost. So asking for the same turn again, after a crash
@@ -20,10 +20,10 @@ use tokio::sync::watch;
 use tokio::task::spawn_local;
 
 use crate::child::cgroup::RunGroups;
-use crate::claude::config_files::CopyCheck;
 use crate::claude::session_recap::with_recap;
-use crate::claude::stream::StreamParser;
 use crate::command::{EnvironmentMarker, WorkflowFolders};
+use crate::config_files::CopyCheck;
+use crate::dialogue::{AgentProgram, Dialogue, WarningKind};
 use crate::follow::{FollowEnd, FollowOptions, TurnNews, TurnNewsChannel, TurnNewsSenders, follow};
 use crate::host::{MemoryProbe, timestamp, turn_capacity};
 use crate::pool::WorkerPool;
@@ -32,11 +32,9 @@ use crate::transcript::TurnFiles;
 use crate::worker::{CancellationTokens, ProcessCounts, ShutdownMode, StopLevel, Worker};
 use crate::working_dirs::WorkingDirs;
 use crate::write_watch::WriteWatches;
-use raymond_model::claude_version::version_warning;
 use raymond_model::id::{AgentId, SessionId};
 use raymond_model::session::{Session, SessionOrigin};
 use raymond_model::settings::Settings;
-use raymond_model::time::{Timestamp, format_duration};
 use raymond_model::turn::{FailureCause, TurnFailure, TurnId, TurnInput, TurnOutcome};
 use raymond_model::turn_options::OnLostSession;
 use raymond_store::proof::StepProofs;
@@ -48,10 +46,12 @@ const FIRST_OUTPUT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The time for which the first turn is followed without a watch: to end one takes the system longer than a short turn.
 const UNWATCHED: Duration = Duration::from_millis(20);
 
-/// Claude Code, as a run uses it.
+/// The processes of an agent program, as a run uses them.
 #[derive(Debug)]
 pub struct ProcessRunner {
-    pub(super) program: PathBuf,
+    pub(super) program: Rc<dyn AgentProgram>,
+    /// Where the program is.
+    pub(super) path: PathBuf,
     pub(super) settings: Settings,
     pub(super) working_dirs: WorkingDirs,
     /// The workflow's folder, below which the files of options are.
@@ -71,7 +71,7 @@ pub struct ProcessRunner {
     pub(super) groups: Arc<RunGroups>,
     pub(super) starts_ahead: Cell<bool>,
     pub(super) ending: Rc<EndingProcesses>,
-    warnings: Warnings,
+    warnings: GivenWarnings,
     /// True if a turn was followed before.
     has_followed: Cell<bool>,
     writes: WriteWatches,
@@ -93,7 +93,7 @@ struct TurnSignals {
 #[derive(Debug)]
 pub(super) struct WorkerTurn {
     pub(super) worker: Worker,
-    pub(super) stream: StreamParser,
+    pub(super) dialogue: Box<dyn Dialogue>,
     /// Its process has served other turns before, and may turn out to have died since.
     pub(super) took_over: bool,
     /// It was begun by an earlier runtime, or an actor that failed.
@@ -103,7 +103,8 @@ pub(super) struct WorkerTurn {
 impl ProcessRunner {
     /// Creates a runner with a run's settings; `steps` is the directory of the turns' files.
     pub fn new(
-        program: PathBuf,
+        program: Rc<dyn AgentProgram>,
+        path: PathBuf,
         settings: Settings,
         working_dirs: WorkingDirs,
         steps: PathBuf,
@@ -116,6 +117,7 @@ impl ProcessRunner {
         let capacity = turn_capacity(settings.max_procs, memory_probe.memory());
         Self {
             program,
+            path,
             inherited: BTreeSet::new(),
             folders: WorkflowFolders::at(Path::new(&settings.cwd)),
             settings,
@@ -133,7 +135,7 @@ impl ProcessRunner {
             groups,
             starts_ahead: Cell::new(false),
             ending: Rc::default(),
-            warnings: Warnings::default(),
+            warnings: GivenWarnings::default(),
             has_followed: Cell::new(false),
             writes,
             has_system_prompts: Cell::new(is_resumed),
@@ -217,7 +219,7 @@ impl ProcessRunner {
     ) -> FollowEnd {
         let (throttled, refused) = (Cell::new(0), Cell::new(0));
         let (asked, read) = (Cell::new(0), Cell::new(0));
-        let WorkerTurn { worker, stream, took_over, .. } = turn;
+        let WorkerTurn { worker, dialogue, took_over, .. } = turn;
         let Worker { process, follower, files, stdin, .. } = worker;
         let stream_path = files.stream.clone();
         let options = FollowOptions {
@@ -229,23 +231,24 @@ impl ProcessRunner {
         let hold = Duration::from_millis(self.settings.approval_hold_ms);
         let TurnSignals { stop, news } = signals;
         let channel = TurnNewsChannel::new(news, stdin, hold);
-        follow(process, follower, stream, stop, options, channel, |stream| {
-            self.warnings.of(stream);
-            if let Some(seen) = &stream.activity {
+        follow(process, follower, &mut **dialogue, stop, options, channel, |dialogue| {
+            self.warnings.give(dialogue);
+            let progress = dialogue.progress();
+            if let Some(seen) = &progress.activity {
                 notices(TurnNotice::Active(seen));
             }
-            for request in stream.approvals.asked_since(asked.get()) {
+            for request in progress.approvals.asked_since(asked.get()) {
                 asked.set(asked.get() + 1);
                 notices(TurnNotice::Approval(request));
             }
-            for message in stream.messages.read_since(read.get()) {
+            for message in progress.messages.read_since(read.get()) {
                 read.set(read.get() + 1);
                 notices(TurnNotice::MessageRead(message));
             }
-            if stream.throttled > throttled.replace(stream.throttled) {
+            if progress.throttled > throttled.replace(progress.throttled) {
                 notices(TurnNotice::Throttled);
             }
-            if let Some((seen, refusal)) = stream.refused.latest()
+            if let Some((seen, refusal)) = progress.refused.latest()
                 && seen > refused.replace(seen)
             {
                 notices(TurnNotice::Refused(refusal));
@@ -338,8 +341,8 @@ pub(super) fn first_output_timeout(input: &TurnInput) -> Duration {
 impl WorkerTurn {
     /// Returns whether the turn has no output.
     async fn has_no_output(&mut self) -> bool {
-        let read = self.worker.follower.read_to_end(&mut self.stream).await;
-        read.is_ok() && self.stream.events == 0
+        let read = self.worker.follower.read_to_end(&mut *self.dialogue).await;
+        read.is_ok() && self.dialogue.progress().events == 0
     }
 }
 
@@ -400,46 +403,21 @@ impl EndingProcesses {
     }
 }
 
-// Warnings about Claude Code, each once: of its version, and of a login that ends soon.
+// The warnings about the program, one of each kind.
 
-/// The time before the end of a login from which it is warned of, in milliseconds. A run may take a night.
-const LOGIN_ENDS_SOON_MS: u64 = 24 * 3_600_000;
-
-/// The warnings that have not been given yet.
+/// The kinds of warnings that were given.
 #[derive(Debug, Default)]
-pub(super) struct Warnings {
-    has_warned_of_version: Cell<bool>,
-    has_warned_of_login: Cell<bool>,
-}
+pub(super) struct GivenWarnings(RefCell<Vec<WarningKind>>);
 
-impl Warnings {
-    /// Gives the warnings that a stream is a reason for.
-    pub(super) fn of(&self, stream: &StreamParser) {
-        if !self.has_warned_of_version.get()
-            && let Some(warning) = stream.version.as_deref().and_then(version_warning)
-        {
-            self.has_warned_of_version.set(true);
-            tracing::warn!("{warning}");
-        }
-        if !self.has_warned_of_login.get()
-            && let Some(warning) =
-                stream.login_ends.and_then(|ends| login_warning(ends, timestamp(SystemTime::now())))
-        {
-            self.has_warned_of_login.set(true);
-            tracing::warn!("{warning}");
-        }
-    }
-}
-
-/// Returns the warning about a login that ends; `None` if that is not soon.
-fn login_warning(ends: Timestamp, now: Timestamp) -> Option<String> {
-    let remedy = "log in again by running `claude` before a long run";
-    match ends.0.checked_sub(now.0) {
-        None => Some(format!("the login of Claude Code may have ended; {remedy}")),
-        Some(left) if left > LOGIN_ENDS_SOON_MS => None,
-        Some(left) => {
-            let minutes = left / 60_000 * 60_000;
-            Some(format!("the login of Claude Code ends in {}; {remedy}", format_duration(minutes)))
+impl GivenWarnings {
+    /// Gives the warnings that a dialogue is a reason for.
+    pub(super) fn give(&self, dialogue: &dyn Dialogue) {
+        for warning in dialogue.warnings(timestamp(SystemTime::now())) {
+            let mut given = self.0.borrow_mut();
+            if !given.contains(&warning.kind) {
+                given.push(warning.kind);
+                tracing::warn!("{}", warning.text);
+            }
         }
     }
 }
@@ -486,29 +464,5 @@ mod ending_processes_tests {
             assert_eq!(processes.0.borrow().len(), 1, "what has ended is forgotten");
         };
         LocalSet::new().run_until(test).await;
-    }
-}
-
-#[cfg(test)]
-mod warnings_tests {
-    use super::*;
-
-    #[test]
-    fn login_that_ends_within_a_day_is_warned_of() {
-        let now = Timestamp(1_800_000_000_000);
-        let after = |ms: u64| login_warning(now.plus(ms), now);
-        assert_eq!(after(LOGIN_ENDS_SOON_MS + 1), None);
-        let soon = after(3 * 3_600_000 + 5_999).expect("a warning");
-        assert!(soon.contains("ends in 3h;"), "{soon}");
-        let over = login_warning(Timestamp(now.0 - 1), now).expect("a warning");
-        assert!(over.contains("may have ended"), "{over}");
-    }
-
-    #[test]
-    fn end_of_the_login_is_read_from_the_result() {
-        let mut stream = StreamParser::default();
-        let result = "{\"type\":\"result\",\"result\":\"x\",\"credential_expires_at\":\"2027-01-15T08:00:00.000Z\"}\n";
-        stream.feed(result.as_bytes()).expect("a short line");
-        assert_eq!(stream.login_ends, Some(Timestamp(1_800_000_000_000)));
     }
 }

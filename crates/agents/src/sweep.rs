@@ -7,7 +7,7 @@ use tokio::task::spawn_blocking;
 use crate::captured_output;
 use crate::child::cgroup::ProcessCgroup;
 use crate::child::{orphans, subreaper};
-use crate::claude::config_files::remove_all_configs_but;
+use crate::config_files::remove_all_configs_but;
 use crate::process_runner::ProcessRunner;
 use crate::transcript::{ProcessFiles, TurnFiles};
 use crate::worker::TERM_GRACE;

@@ -11,8 +11,9 @@ use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 
 use crate::captured_output;
-use crate::claude::stream::{LineTooLong, StreamParser};
+use crate::dialogue::Dialogue;
 use crate::host::timestamp;
+use crate::turn_progress::{LineTooLong, TurnProgress};
 use raymond_model::turn::{FailureCause, TurnFailure, TurnId, TurnOffset};
 use raymond_store::fault::FaultPoint;
 use raymond_store::plain_file;
@@ -294,12 +295,12 @@ impl StreamFollower {
     ///
     /// # Errors
     /// [`Error`].
-    pub async fn read_to_end(&mut self, stream: &mut StreamParser) -> Result<(), Error> {
+    pub async fn read_to_end(&mut self, dialogue: &mut dyn Dialogue) -> Result<(), Error> {
         let end =
             self.file.as_ref().map_or(Ok(0), |file| file.metadata().map(|file| file.len()))?;
         let mut too_long = Ok(());
         while self.position < end {
-            match self.read(stream) {
+            match self.read(dialogue) {
                 Ok(false) => break,
                 Ok(true) => {}
                 Err(error @ Error::TooLong(_)) => too_long = too_long.and(Err(error)),
@@ -307,16 +308,16 @@ impl StreamFollower {
             }
             tokio::task::yield_now().await;
         }
-        stream.end();
-        self.note_time_of_result(stream);
-        too_long.and(stream.check_answer().map_err(Error::from))
+        let ended = dialogue.end();
+        self.note_time_of_result(dialogue.progress_mut());
+        too_long.and(ended.map_err(Error::from))
     }
 
     /// Notes when a result was written that does not say so itself: when its file was last changed.
-    fn note_time_of_result(&self, stream: &mut StreamParser) {
-        if stream.result.is_some() && stream.result_written.is_none() {
+    fn note_time_of_result(&self, progress: &mut TurnProgress) {
+        if progress.result.is_some() && progress.result_written.is_none() {
             let written = self.file.as_ref().and_then(|file| file.metadata().ok()?.modified().ok());
-            stream.result_written = written.map(timestamp);
+            progress.result_written = written.map(timestamp);
         }
     }
 
@@ -324,14 +325,14 @@ impl StreamFollower {
     ///
     /// # Errors
     /// [`Error`].
-    pub fn read(&mut self, stream: &mut StreamParser) -> Result<bool, Error> {
+    pub fn read(&mut self, dialogue: &mut dyn Dialogue) -> Result<bool, Error> {
         if let Some(stderr) = &self.stderr {
             captured_output::cut_back_meanwhile(stderr);
         }
-        READ.with_borrow_mut(|chunk| self.read_into(chunk, stream))
+        READ.with_borrow_mut(|chunk| self.read_into(chunk, dialogue))
     }
 
-    fn read_into(&mut self, chunk: &mut [u8], stream: &mut StreamParser) -> Result<bool, Error> {
+    fn read_into(&mut self, chunk: &mut [u8], dialogue: &mut dyn Dialogue) -> Result<bool, Error> {
         let Some(file) = &mut self.file else { return Ok(false) };
         let mut grew = false;
         for _ in 0..MAX_CHUNKS {
@@ -343,9 +344,9 @@ impl StreamFollower {
             };
             grew = true;
             self.position += count as u64;
-            stream.feed(&chunk[..count])?;
+            dialogue.feed(&chunk[..count])?;
         }
-        self.note_time_of_result(stream);
+        self.note_time_of_result(dialogue.progress_mut());
         if grew {
             FaultPoint::StreamRead.reach();
         }

@@ -1,4 +1,4 @@
-//! A running Claude Code process: its life, its files, writing to it, reading its stream, and stopping its turns.
+//! A running process of an agent program: its life, its files, writing to it, reading its stream, and stopping its turns.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -17,6 +17,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
+use crate::background::BackgroundTasks;
 use crate::captured_output;
 use crate::child::cgroup::ProcessCgroup;
 use crate::child::orphans::OrphanProcess;
@@ -24,11 +25,10 @@ use crate::child::subreaper::ProcessPurpose;
 use crate::child::{
     ChildEnvironment, ChildProcess, ChildProcessSpec, ProcessExit, ProcessGroup, orphans, subreaper,
 };
-use crate::claude::config_files::remove_configs;
-use crate::claude::stream::StreamParser;
-use crate::claude::stream::background::BackgroundTasks;
-use crate::claude::{message, partial_message_removal};
+use crate::claude::partial_message_removal;
 use crate::command::EnvironmentMarker;
+use crate::config_files::remove_configs;
+use crate::dialogue::Dialogue;
 use crate::plugin_process::{ENGINE, FACTS_ENGINE};
 use crate::transcript::{OpenProcessFiles, ProcessFiles, StreamFollower};
 use crate::worker_slot::WorkerSlot;
@@ -165,48 +165,40 @@ impl Worker {
     pub async fn switch(
         &mut self,
         switches: &[ProcessSwitch],
-        stream: &mut StreamParser,
+        dialogue: &mut dyn Dialogue,
         stop: &mut watch::Receiver<StopLevel>,
         timeouts: WriteTimeouts,
     ) -> bool {
         if switches.is_empty() {
             return true;
         }
-        let id = |at: usize| format!("switch-{}-{at}", self.turn_from);
-        let ids: Vec<String> = (0..switches.len()).map(id).collect();
-        let lines: String =
-            ids.iter().zip(switches).map(|(id, switch)| message::switch(id, switch)).collect();
+        let lines = dialogue.switch_lines(switches, self.turn_from);
         if !self.write(&lines, stop, timeouts).await {
             return false;
         }
-        let has_made_all =
-            |stream: &StreamParser| ids.iter().all(|id| stream.answered_requests.has_granted(id));
-        let is_refused = |stream: &StreamParser| {
-            ids.iter().any(|id| stream.answered_requests.refusal(id).is_some())
-        };
         // The prompt is not sent yet, so that a stop need not wait.
         let level = stop.clone();
-        let is_done = |stream: &StreamParser| {
-            has_made_all(stream) || is_refused(stream) || *level.borrow() != StopLevel::None
+        let is_done = |dialogue: &dyn Dialogue| {
+            dialogue.is_switched().is_some() || *level.borrow() != StopLevel::None
         };
-        self.read_until(stream, stop, timeouts.longest, is_done).await;
+        self.read_until(dialogue, stop, timeouts.longest, is_done).await;
         // They do not prove that the program has read the prompt.
-        stream.events = 0;
-        has_made_all(stream)
+        dialogue.progress_mut().events = 0;
+        dialogue.is_switched() == Some(true)
     }
 
     /// Reads its stream until a condition holds, it has ended, or it has taken too long.
     pub async fn read_until(
         &mut self,
-        stream: &mut StreamParser,
+        dialogue: &mut dyn Dialogue,
         stop: &watch::Receiver<StopLevel>,
         longest: Duration,
-        is_done: impl Fn(&StreamParser) -> bool,
+        is_done: impl Fn(&dyn Dialogue) -> bool,
     ) {
         let deadline = Instant::now() + longest;
         while Instant::now() < deadline && *stop.borrow() != StopLevel::Now {
             let has_ended = self.process.has_ended();
-            if self.follower.read(stream).is_err() || is_done(stream) || has_ended {
+            if self.follower.read(dialogue).is_err() || is_done(dialogue) || has_ended {
                 return;
             }
             sleep(POLL_INTERVAL).await;

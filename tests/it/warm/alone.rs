@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::rc::Rc;
 use std::time::Duration;
 
 use raymond::domain::id::{AgentId, RunId, SessionId, StateName};
@@ -13,6 +14,7 @@ use raymond::domain::transition::Variables;
 use raymond::domain::turn::{TURN_VERSION, TurnId, TurnInput, TurnOutcome, TurnReply};
 use raymond::domain::turn_options::TurnOptions;
 use raymond::domain::worktree_snapshot::WorkingDir;
+use raymond::process::claude::program::ClaudeCode;
 use raymond::process::command::EnvironmentMarker;
 use raymond::process::process_runner::ProcessRunner;
 use raymond::process::working_dirs::WorkingDirs;
@@ -44,7 +46,8 @@ fn room(test: &Test, steps: &Path) -> ProcessRunner {
     };
     let marker = EnvironmentMarker { run: RunId::parse("t").expect("an id"), dir: test.dir() };
     let homes = WorkingDirs::new(test.flow(), test.dir().join("worktrees/t"));
-    ProcessRunner::new(claude(test), settings, homes, steps.to_owned(), marker)
+    let (program, path) = (Rc::new(ClaudeCode), claude(test));
+    ProcessRunner::new(program, path, settings, homes, steps.to_owned(), marker)
 }
 
 fn turn(step: u64, session: Session, prompt: &str) -> TurnInput {

@@ -4,15 +4,15 @@
 //! `subtype: "success"`, and a process can exit with 0 without having answered. What ends without an error is a reply
 //! only if it is an answer: see [`why_no_answer`].
 
-use jiff::tz::TimeZone;
-use raymond_model::time::Timestamp;
 use raymond_model::turn::{FailureCause, TurnFailure, TurnOutcome, TurnReply, says_nothing};
 
 use crate::child::ProcessExit;
 use crate::claude::stream::answer::without_prompt;
-use crate::claude::stream::{RateLimitRejection, StreamParser, TurnResult, excerpt};
+use crate::claude::stream::{RateLimitRejection, StreamParser, excerpt};
 use crate::claude::usage_limit::UsageLimit;
 use crate::claude::{message, usage_limit};
+use crate::dialogue::ZonedTime;
+use crate::turn_progress::TurnResult;
 
 /// The subtype of a turn whose answer repeatedly did not match its schema. The session can be resumed, so the agent is
 /// reminded, as it is after an answer without an object.
@@ -54,32 +54,22 @@ const ARGUMENT_ERRORS: [&str; 12] = [
     "Error: Append system prompt file not found",
 ];
 
-/// The time at which the result was written, and the zone in which it is judged: a limit that resets at three means
-/// three o'clock in this zone.
-#[derive(Debug, Clone)]
-pub(crate) struct ZonedTime {
-    /// The time.
-    pub(crate) now: Timestamp,
-    /// The zone of times that name none.
-    pub(crate) zone: TimeZone,
-}
-
 /// Judges a turn that has ended by itself. `stderr` returns the end of its stderr, and is called
 /// only without a result.
 pub(crate) fn judge(
     stream: &StreamParser,
     exit: ProcessExit,
-    moment: impl FnOnce() -> ZonedTime,
-    stderr: impl FnOnce() -> String,
+    moment: &ZonedTime,
+    stderr: &dyn Fn() -> String,
 ) -> TurnOutcome {
-    match &stream.result {
+    match &stream.progress.result {
         Some(result) if result.is_error && result.subtype != NO_OBJECT => {
-            TurnOutcome::Failed(refused(stream, result, &moment()))
+            TurnOutcome::Failed(refused(stream, result, moment))
         }
         Some(result) => match why_no_answer(stream, result).filter(|_| !result.is_error) {
             Some((cause, why)) => TurnOutcome::Failed(TurnFailure {
-                cost: stream.taken().cost,
-                usage: stream.taken().usage.clone(),
+                cost: stream.progress.taken().cost,
+                usage: stream.progress.taken().usage.clone(),
                 ..TurnFailure::new(cause, why)
             }),
             None => TurnOutcome::Replied(reply(stream, result)),
@@ -97,11 +87,11 @@ fn reply(stream: &StreamParser, result: &TurnResult) -> TurnReply {
             None => result.errors.join("; "),
         },
         structured: result.structured.clone(),
-        cost: stream.taken().cost,
-        usage: stream.taken().usage.clone(),
+        cost: stream.progress.taken().cost,
+        usage: stream.progress.taken().usage.clone(),
         duration_ms: result.duration_ms,
-        message: stream.message.clone(),
-        refused_tools: stream.refused.refusals(),
+        message: stream.progress.message.clone(),
+        refused_tools: stream.progress.refused.refusals(),
         asked_no_model: result.asked_no_model(),
         is_given: false,
         hook: stream.traces.looping_hook().map(str::to_owned),
@@ -134,8 +124,8 @@ fn refused(stream: &StreamParser, result: &TurnResult, moment: &ZonedTime) -> Tu
     TurnFailure {
         resets,
         resets_after_notice: resets.is_some_and(|resets| moment.now < resets),
-        cost: stream.taken().cost,
-        usage: stream.taken().usage.clone(),
+        cost: stream.progress.taken().cost,
+        usage: stream.progress.taken().usage.clone(),
         ..TurnFailure::new(cause, format!("Claude Code reported an error: {shown}{hint}"))
     }
 }
@@ -167,17 +157,18 @@ fn usage_limit(
 /// Returns the failure for a program that ended without an answer.
 fn no_result(stream: &StreamParser, exit: ProcessExit, stderr: &str) -> TurnFailure {
     let printed = match &stream.garbage {
-        Some(garbage) if stream.events == 0 => {
+        Some(garbage) if stream.progress.events == 0 => {
             format!("printed no result, but `{garbage}`, which is not stream-json")
         }
-        _ if stream.events == 0 => "printed nothing, so it has no result".to_owned(),
+        _ if stream.progress.events == 0 => "printed nothing, so it has no result".to_owned(),
         _ => "gave no result".to_owned(),
     };
     let shown = match excerpt(stderr) {
         shown if shown.is_empty() => String::new(),
         shown => format!("; on stderr it said: {shown}"),
     };
-    let unusable = exit == ProcessExit::Code(1) && stream.events == 0 && is_about_arguments(stderr);
+    let unusable =
+        exit == ProcessExit::Code(1) && stream.progress.events == 0 && is_about_arguments(stderr);
     let (cause, advice) = match exit {
         ProcessExit::Unseen => (FailureCause::Lost, ""),
         ProcessExit::Code(_) if unusable => {
@@ -486,9 +477,9 @@ pub(crate) fn why_no_answer(
         let why = format!("Claude Code cannot run the command: {answer}");
         return is_unknown.then_some((FailureCause::Rejected, why));
     }
-    if let Some(reason) = result.terminal_reason.as_deref().filter(|_| !result.is_finished()) {
+    if let Some(reason) = &result.unfinished {
         let ended = format!("ended the turn before the model had finished ({reason})");
-        return Some(if ENDED_BY_HOOK.contains(&reason) {
+        return Some(if ENDED_BY_HOOK.contains(&&**reason) {
             (FailureCause::Rejected, format!("a hook {ended}{HOOK_ADVICE}"))
         } else {
             (FailureCause::Crash, format!("Claude Code {ended}"))

@@ -316,9 +316,9 @@ mod tests {
         let mut read = StreamParser::default();
         let from = usize::try_from(from).expect("short");
         read.feed(&content(&path).as_bytes()[from..]).expect("short lines");
-        let result = read.result.as_ref().expect("a result");
+        let result = read.progress.result.as_ref().expect("a result");
         assert_eq!(result.text.as_deref(), Some("hello"));
-        assert!((read.taken().cost.dollars() - 1.0).abs() < 1e-9, "it is paid for once");
+        assert!((read.progress.taken().cost.dollars() - 1.0).abs() < 1e-9, "it is paid for once");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use raymond_model::turn::{TurnFailure, TurnId, TurnInput};
 use raymond_store::plain_file;
 
 use crate::claude::turn_transcript::{TurnTranscript, turns_of};
+use crate::dialogue::AgentProgram;
 use crate::transcript::{TurnFiles, unreadable};
 
 /// The longest beginning, in bytes.
@@ -19,8 +20,7 @@ const MAX_BYTES: usize = 64 * 1024;
 /// The longest prompt or answer in it, in bytes.
 const MAX_TEXT_BYTES: usize = 8 * 1024;
 
-/// The event with which the program says that it could not save all of a session, in the last bytes of a stream.
-const WRITES_LOST: &str = "\"session_writes_lost\"";
+/// The number of the last bytes of a stream in which the program says that it could not save all of a session.
 const END_BYTES: u64 = 16 * 1024;
 const LATEST_STREAMS: usize = 8;
 
@@ -54,6 +54,7 @@ pub(crate) fn with_recap(steps: &Path, input: &TurnInput) -> Result<TurnInput, T
 /// # Errors
 /// The failure of the turn, if the directory of the streams cannot be read.
 pub(crate) fn has_lost_writes(
+    program: &dyn AgentProgram,
     steps: &Path,
     input: &TurnInput,
     session: &SessionId,
@@ -66,10 +67,8 @@ pub(crate) fn has_lost_writes(
             stream.seek(SeekFrom::Start(from)).ok()?;
             stream.take(END_BYTES).read_to_end(&mut end).ok()
         });
-        let names = |line: &str| {
-            line.contains(WRITES_LOST) && line.contains(&format!("\"{}\"", session.as_str()))
-        };
-        read.is_some() && String::from_utf8_lossy(&end).lines().any(names)
+        let end = String::from_utf8_lossy(&end);
+        read.is_some() && program.has_lost_writes(&end, session.as_str())
     };
     Ok(earlier_turns(steps, input)?.iter().rev().take(LATEST_STREAMS).any(says_so))
 }
@@ -131,6 +130,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::claude::program::ClaudeCode;
     use raymond_model::session::Session;
 
     fn write(steps: &Path, name: &str, session: &str, (prompt, answer): (&str, &str), fails: bool) {
@@ -166,7 +166,8 @@ mod tests {
         let steps = folder.path().join("steps");
         std::fs::write(&steps, "").expect("written");
         let recap = with_recap(&steps, &input(&["a"])).map(|_| ());
-        let lost = has_lost_writes(&steps, &input(&[]), &SessionId::new("a")).map(|_| ());
+        let lost =
+            has_lost_writes(&ClaudeCode, &steps, &input(&[]), &SessionId::new("a")).map(|_| ());
         for failure in [recap, lost] {
             let message = failure.expect_err("no directory").message;
             let start = format!("{}: cannot be read: ", steps.display());
@@ -205,7 +206,9 @@ mod tests {
             std::fs::write(steps.join(format!("{name}.jsonl")), stream).expect("written");
         }
         write(steps, "main-4-0", "c", ("session_writes_lost", "a"), false);
-        let has_lost = |id| has_lost_writes(steps, &input(&[]), &SessionId::new(id)).expect("read");
+        let has_lost = |id| {
+            has_lost_writes(&ClaudeCode, steps, &input(&[]), &SessionId::new(id)).expect("read")
+        };
         assert!(has_lost("a") && !has_lost("c"));
         std::fs::remove_file(steps.join("main-3-0.jsonl")).expect("removed");
         assert!(!has_lost("a"), "another agent's, and a later one's");

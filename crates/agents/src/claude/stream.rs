@@ -15,12 +15,11 @@ use raymond_model::turn_options::BackgroundWork;
 use raymond_model::usage::{ProcessSpending, SpendingMeter};
 use serde_json::value::RawValue;
 
-use self::answer::{AnswerTraces, SteeringMessages};
-use self::approvals::{AnsweredRequests, ApprovalCalls, RefusedTools};
-use self::background::{BackgroundTasks, TurnRemainder};
+use self::answer::{AnswerTraces, FINISHED};
+use self::approvals::AnsweredRequests;
 use self::line::{AssembledLine, LineKind, StreamLine, StreamLineAssembler, get, text};
-pub use self::line::{LineTooLong, MAX_LINE_BYTES};
-use self::turn_state::{CostCompleteness, CutOff};
+use crate::background::{BackgroundTasks, TurnRemainder};
+use crate::turn_progress::{AnswerState, LineTooLong, TurnProgress, TurnResult};
 
 pub mod activity;
 pub mod answer;
@@ -35,31 +34,6 @@ const SYNTHETIC: &str = "<synthetic>";
 /// The kind of error that the program names when the API does not accept the credentials.
 const AUTHENTICATION_FAILED: &str = "authentication_failed";
 
-/// The end of a turn, as the program reports it.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct TurnResult {
-    /// The final message, or the error.
-    pub text: Option<String>,
-    /// The object that was given by the tool for that, as JSON.
-    pub structured: Option<String>,
-    /// True if it is an error.
-    pub is_error: bool,
-    /// The kind of end, such as `success` or `error_during_execution`.
-    pub subtype: String,
-    /// The duration of the turn, in milliseconds.
-    pub duration_ms: u64,
-    /// The kind of error that the program names, if it does.
-    pub api_error: Option<String>,
-    /// The status with which the API refused, if it did.
-    pub api_status: Option<u16>,
-    /// Further error texts.
-    pub errors: Vec<String>,
-    /// The reason for the end of the turn, if the program names one.
-    pub terminal_reason: Option<String>,
-    /// The number of times that the model answered, if the program names it.
-    pub requests: Option<u64>,
-}
-
 /// The account's usage limit is reached.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RateLimitRejection {
@@ -67,55 +41,21 @@ pub struct RateLimitRejection {
     pub resets_at: Option<f64>,
 }
 
-/// The effect of later results on the answer.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum AnswerState {
-    /// The last result counts.
-    #[default]
-    Open,
-    /// Later results change nothing but the cost.
-    Final,
-}
-
 /// The state of a stream that has been read so far.
 #[derive(Debug, Default)]
 pub struct StreamParser {
+    /// What is known of the turn.
+    pub(crate) progress: TurnProgress,
     lines: StreamLineAssembler,
     /// The line of a result whose answer was too long.
     lost_answer: Option<LineTooLong>,
-    /// The number of events that were understood.
-    pub events: u64,
     /// The beginning of the first line that is not an event.
     pub garbage: Option<String>,
-    /// The last message of the model.
-    pub message: Option<MessageId>,
-    /// The last thing it was seen doing.
-    pub activity: Option<String>,
-    /// The number of parts of messages; they can be dropped at the end.
-    pub partials: u64,
-    /// True if the model is known to have been asked, even without a message of it.
-    was_asked: bool,
-    /// True if it has used tools, which may have left processes behind.
-    pub used_tools: bool,
-    meter: SpendingMeter,
-    cost: CostCompleteness,
     expected: TurnBoundary,
-    /// The fate of background work when the turn would else be over.
-    pub background_work: BackgroundWork,
-    /// The tasks that run in the background, after which the program may continue by itself.
-    pub background: BackgroundTasks,
-    cut_off: Option<CutOff>,
-    answer: AnswerState,
-    /// The number of results so far.
-    pub results: u32,
-    /// The tools that have been called and have not answered yet.
-    pub open_tools: Vec<String>,
-    /// The time that the program waits before it asks the API again, in milliseconds.
-    pub retry_delay_ms: u64,
-    /// The number of times that the API has asked for fewer requests.
-    pub throttled: u32,
-    /// The time at which the result, or the error before it, was written; from the line itself, or from the file.
-    pub result_written: Option<Timestamp>,
+    /// The message that asks the turn.
+    pub(crate) asked: Option<MessageId>,
+    /// The ids of the requests to change the process.
+    pub(crate) switches: Vec<String>,
     /// The end of the login, as the program reports it.
     pub login_ends: Option<Timestamp>,
     /// The usage limit that the program reported.
@@ -124,63 +64,31 @@ pub struct StreamParser {
     pub version: Option<String>,
     /// True if the program said that it is not logged in.
     pub not_logged_in: bool,
-    /// The calls that need approval.
-    pub approvals: ApprovalCalls,
-    /// The messages of people that it was sent.
-    pub messages: SteeringMessages,
-    /// The tools that were refused.
-    pub refused: RefusedTools,
     /// The traces of an answer of the model.
     pub traces: AnswerTraces,
     /// The answers to the requests of the runtime.
     pub answered_requests: AnsweredRequests,
-    /// Number of requests in a row that the API has refused because of the credentials.
-    pub authentication_refusals: u32,
     /// The kind of the error for which the program has last repeated its request.
     pub retried_error: Option<String>,
     /// The kind of the last error that the program reported in place of a message.
     pub reported_error: Option<String>,
-    /// The end of the turn.
-    pub result: Option<TurnResult>,
 }
 
 impl StreamParser {
     /// Returns a parser for the part of a stream that answers a message; `spent_before` is not part of its cost.
     pub fn answer_to(message: MessageId, spent_before: ProcessSpending) -> Self {
+        let asked = Some(message.clone());
         let expected = TurnBoundary::answer_to(message);
         let meter = SpendingMeter::starting_at(spent_before);
-        Self { meter, expected, ..Self::default() }
+        let progress = TurnProgress { meter, ..TurnProgress::default() };
+        Self { progress, expected, asked, ..Self::default() }
     }
 
     /// Sets the fate of background work, and the tasks that run already.
-    pub fn with_background(self, work: BackgroundWork, tasks: BackgroundTasks) -> Self {
-        Self { background_work: work, background: tasks, ..self }
-    }
-
-    /// Returns the rest of the turn after its last result; `None` before the first result.
-    pub fn remainder(&self) -> Option<TurnRemainder> {
-        let result = self.result.as_ref();
-        result.map(|_| match self.answer {
-            AnswerState::Final => TurnRemainder::Nothing,
-            AnswerState::Open => {
-                self.background.remainder(self.background_work).with_messages(&self.messages)
-            }
-        })
-    }
-
-    /// Keeps later results from changing the answer.
-    pub fn finish_answer(&mut self) {
-        self.answer = AnswerState::Final;
-    }
-
-    /// Returns the spending of the turn so far.
-    pub fn taken(&self) -> &ProcessSpending {
-        self.meter.turn()
-    }
-
-    /// Returns the last total that the process reported.
-    pub fn total(&self) -> &ProcessSpending {
-        self.meter.last_total()
+    pub fn with_background(mut self, work: BackgroundWork, tasks: BackgroundTasks) -> Self {
+        self.progress.background_work = work;
+        self.progress.background = tasks;
+        self
     }
 
     /// Takes the next bytes of the stream.
@@ -238,8 +146,8 @@ impl StreamParser {
     /// Takes the next event.
     pub(crate) fn take(&mut self, event: &StreamLine<'_>) {
         self.event(event);
-        if self.remainder() == Some(TurnRemainder::Nothing) {
-            self.answer = AnswerState::Final;
+        if self.progress.remainder() == Some(TurnRemainder::Nothing) {
+            self.progress.answer = AnswerState::Final;
         }
     }
 
@@ -257,18 +165,18 @@ impl StreamParser {
         self.take(event);
         if event.kind == LineKind::User {
             // It has the answer of a tool, but which tool is not known.
-            self.open_tools.clear();
+            self.progress.open_tools.clear();
         }
     }
 
     /// Takes a part of a message. For the turn it only means that the API answers.
     fn partial_message(&mut self) {
-        self.events += 1;
-        self.partials += 1;
-        self.authentication_refusals = 0;
-        self.was_asked = true;
-        if std::mem::take(&mut self.retry_delay_ms) > 0 {
-            self.activity = Some("writing".to_owned());
+        self.progress.events += 1;
+        self.progress.partials += 1;
+        self.progress.authentication_refusals = 0;
+        self.progress.was_asked = true;
+        if std::mem::take(&mut self.progress.retry_delay_ms) > 0 {
+            self.progress.activity = Some("writing".to_owned());
         }
     }
 }
@@ -288,7 +196,7 @@ impl TurnResult {
                 .filter(|object| object != "null"),
             is_error: get(event.is_error).unwrap_or(false),
             subtype: text(event.subtype).unwrap_or_default(),
-            terminal_reason: text(event.terminal_reason),
+            unfinished: text(event.terminal_reason).filter(|reason| !FINISHED.contains(&&**reason)),
             requests: get(event.num_turns),
             duration_ms: whole(get(event.duration_ms).unwrap_or(0.0)),
             api_error: text(event.api_error),

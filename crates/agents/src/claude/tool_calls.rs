@@ -232,7 +232,7 @@ pub(crate) mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::claude::stream::MAX_LINE_BYTES;
+    use crate::turn_progress::MAX_LINE_BYTES;
 
     pub(crate) fn called(id: &str, tool: &str, input: &Value) -> Value {
         let block = json!({ "type": "tool_use", "id": id, "name": tool, "input": input });

@@ -17,16 +17,17 @@ use raymond_model::turn::TurnId;
 use raymond_store::plain_file;
 use serde_json::Value;
 
+use crate::background::TurnRemainder;
 use crate::claude::message;
+use crate::claude::stream::StreamParser;
 use crate::claude::stream::activity::TurnActivity;
-use crate::claude::stream::background::TurnRemainder;
 use crate::claude::stream::line::{
     AssembledLine, LineKind, RawField, StreamLine, StreamLineAssembler, get, text,
 };
-use crate::claude::stream::{LineTooLong, StreamParser, TurnResult};
 use crate::claude::tool_calls::ToolCalls;
 use crate::host::timestamp;
 use crate::transcript::{ProcessFiles, TurnFiles};
+use crate::turn_progress::{LineTooLong, TurnResult};
 
 /// The maximum size of a prompt, in bytes.
 const MAX_PROMPT_BYTES: u64 = 256 * 1024 * 1024;
@@ -125,10 +126,10 @@ impl TurnTranscript {
             }
             Ok(())
         })?;
-        let approvals = self.read.as_ref().map(|read| &read.approvals);
+        let approvals = self.read.as_ref().map(|read| &read.progress.approvals);
         found.calls = calls.finish(|id| approvals.is_some_and(|calls| calls.is_unanswered(id)));
         // Of several results, the judged result is the answer.
-        let judged = self.read.and_then(|read| read.result);
+        let judged = self.read.and_then(|read| read.progress.result);
         let (judged, structured) =
             judged.map_or((None, None), |result| (result.text, result.structured));
         found.answer = judged.or(found.answer).or(written);
@@ -202,8 +203,8 @@ impl TurnTranscript {
                 None => {}
             }
             // The runtime gives up a turn whose answer is too long.
-            self.is_over =
-                read.check_answer().is_err() || read.remainder() == Some(TurnRemainder::Nothing);
+            self.is_over = read.check_answer().is_err()
+                || read.progress.remainder() == Some(TurnRemainder::Nothing);
         }
         if text.is_empty() || kind == Some(LineKind::ControlResponse) {
             return Ok(());
@@ -223,8 +224,9 @@ impl TurnTranscript {
         }
         // Without such tasks a session that is not idle yet answers a message of a person, within the turn.
         let has_result_and_tasks = |read: &StreamParser| {
-            read.result.is_some()
-                && (read.background.has_running() || !read.background.session_runs())
+            read.progress.result.is_some()
+                && (read.progress.background.has_running()
+                    || !read.progress.background.session_runs())
         };
         self.read.as_ref().is_some_and(has_result_and_tasks) && id != self.message
     }
@@ -437,8 +439,8 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::claude::stream::MAX_LINE_BYTES;
     use crate::claude::tool_calls::tests::called;
+    use crate::turn_progress::MAX_LINE_BYTES;
     use raymond_model::turn::TurnOffset;
     use raymond_model::usage::ProcessSpending;
 

@@ -11,7 +11,7 @@ fn stream(lines: &str) -> StreamParser {
 
 /// Returns why a turn with these lines has no answer, or its answer.
 fn judged(stream: &StreamParser) -> Result<Option<String>, (FailureCause, String)> {
-    let result = stream.result.as_ref().expect("a result");
+    let result = stream.progress.result.as_ref().expect("a result");
     why_no_answer(stream, result).map_or_else(|| Ok(result.text.clone()), Err)
 }
 

@@ -1,5 +1,8 @@
 //! Verdicts over turns of every kind of end.
 
+use jiff::tz::TimeZone;
+use raymond_model::time::Timestamp;
+
 use super::*;
 use raymond_model::money::Usd;
 
@@ -15,7 +18,7 @@ fn moment() -> ZonedTime {
 }
 
 fn failure(lines: &str, exit: ProcessExit, stderr: &str) -> TurnFailure {
-    match judge(&stream(lines), exit, moment, || stderr.to_owned()) {
+    match judge(&stream(lines), exit, &moment(), &|| stderr.to_owned()) {
         TurnOutcome::Failed(failure) => failure,
         TurnOutcome::Replied(reply) => panic!("{reply:?}"),
     }
@@ -27,7 +30,8 @@ fn answer_counts_for_any_exit_status() {
     for exit in
         [ProcessExit::Code(0), ProcessExit::Code(1), ProcessExit::Signal(15), ProcessExit::Unseen]
     {
-        let TurnOutcome::Replied(reply) = judge(&stream(lines), exit, moment, String::new) else {
+        let TurnOutcome::Replied(reply) = judge(&stream(lines), exit, &moment(), &String::new)
+        else {
             panic!("no reply")
         };
         assert_eq!((reply.text.as_str(), reply.cost), ("hi", Usd::from_dollars(0.01)));
@@ -51,7 +55,7 @@ fn structured_output_is_preserved_verbatim_and_optional() {
         ),
     ];
     for (lines, structured) in table {
-        let outcome = judge(&stream(lines), ProcessExit::Code(0), moment, String::new);
+        let outcome = judge(&stream(lines), ProcessExit::Code(0), &moment(), &String::new);
         let TurnOutcome::Replied(reply) = outcome else { panic!("{lines}: {outcome:?}") };
         assert_eq!(reply.structured.as_deref(), structured, "{lines}");
     }
@@ -185,7 +189,7 @@ fn usage_limit_is_detected_by_event_then_by_text() {
     let paid_extra = event(",\"isUsingOverage\":true") + &refused("slow down");
     assert_eq!(failure(&paid_extra, ProcessExit::Code(1), "").cause, FailureCause::Throttle);
     let answered = event("") + "{\"type\":\"result\",\"result\":\"all the same\"}";
-    let outcome = judge(&stream(&answered), ProcessExit::Code(0), moment, String::new);
+    let outcome = judge(&stream(&answered), ProcessExit::Code(0), &moment(), &String::new);
     assert!(matches!(outcome, TurnOutcome::Replied(_)));
 }
 
@@ -207,7 +211,7 @@ fn notice_of_usage_limit_counts_with_any_status_of_an_error() {
             assert_eq!(failed.cause, FailureCause::UsageLimit, "{line}");
             assert_eq!(failed.resets, Some(Timestamp(1_763_816_400_000)), "{line}");
             let answer = line.replace("\"is_error\":true", "\"is_error\":false");
-            let outcome = judge(&stream(&answer), ProcessExit::Code(0), moment, String::new);
+            let outcome = judge(&stream(&answer), ProcessExit::Code(0), &moment(), &String::new);
             assert!(matches!(outcome, TurnOutcome::Replied(_)), "{answer}");
             let cut = answer.replace("false", "true,\"subtype\":\"error_max_turns\"");
             let cause = failure(&cut, ProcessExit::Code(1), "").cause;

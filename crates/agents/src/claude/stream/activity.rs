@@ -10,9 +10,9 @@ use raymond_model::tool_call::beginning;
 use raymond_model::turn_options::BackgroundWork;
 use serde::Deserialize;
 
+use crate::background::{BackgroundTasks, TurnRemainder};
 use crate::claude::stream::SYNTHETIC;
 use crate::claude::stream::approvals::reads_like_a_refusal;
-use crate::claude::stream::background::{BackgroundTasks, TurnRemainder};
 use crate::claude::stream::line::{
     AssembledLine, ContentBlock, LineKind, PartialEvent, StreamLine, StreamLineAssembler,
     StreamMessage, get, text,

@@ -1,16 +1,15 @@
 //! The parts of a stream that say whether a turn has an answer of the model, and has read its messages. Pure.
 
+use crate::claude::stream::excerpt;
 use crate::claude::stream::line::{StreamLine, get, text};
-use crate::claude::stream::{TurnResult, excerpt};
-use raymond_model::id::MessageId;
-use raymond_model::transition::TagName;
+use crate::turn_progress::{TurnResult, has_tag};
 use raymond_model::turn::says_nothing;
 
 // The parts of a stream that say whether a turn has an answer of the model: its last text, and the hooks that stopped
 // it or kept it open.
 
 /// The reasons for the end of a turn that the model has finished. 2.1.197 names none where it asked no model.
-const FINISHED: [&str; 2] = ["completed", "stop_hook_prevented"];
+pub(super) const FINISHED: [&str; 2] = ["completed", "stop_hook_prevented"];
 
 /// The beginning of the message to the model with which a Stop hook keeps a turn from ending.
 const STOP_FEEDBACK: &str = "Stop hook feedback:";
@@ -33,8 +32,6 @@ pub struct AnswerTraces {
     kept_open: Option<String>,
     /// True if the model has said nothing since those words.
     is_kept_open: bool,
-    /// Further news for people, in their order.
-    pub(super) notices: Vec<String>,
 }
 
 impl AnswerTraces {
@@ -46,11 +43,6 @@ impl AnswerTraces {
     /// Returns the words of the Stop hook that kept the turn from ending until the program gave up.
     pub fn looping_hook(&self) -> Option<&str> {
         self.kept_open.as_deref().filter(|_| self.is_kept_open)
-    }
-
-    /// Returns what people should know about the turn, regardless of its outcome.
-    pub fn notices(&self) -> &[String] {
-        &self.notices
     }
 
     /// Takes a text of the model.
@@ -106,14 +98,6 @@ impl AnswerTraces {
         }
     }
 
-    /// Takes the change to another model, and notes it for people.
-    pub(super) fn changed_model(&mut self, event: &StreamLine<'_>) {
-        let model = |field| text(field).unwrap_or_else(|| "another model".to_owned());
-        let why = text(event.content).map(|why| format!(": {}", excerpt(&why))).unwrap_or_default();
-        let (from, to) = (model(event.original_model), model(event.fallback_model));
-        self.notices.push(format!("Claude Code changed from {from} to {to}{why}"));
-    }
-
     /// Gives a result that says nothing the last text of the model.
     pub(super) fn complete(&mut self, result: &mut TurnResult) {
         let last = self.last_text.take();
@@ -127,104 +111,23 @@ impl AnswerTraces {
     }
 }
 
+/// Returns what people should know of the change to another model.
+pub(super) fn changed_model(event: &StreamLine<'_>) -> String {
+    let model = |field| text(field).unwrap_or_else(|| "another model".to_owned());
+    let why = text(event.content).map(|why| format!(": {}", excerpt(&why))).unwrap_or_default();
+    let (from, to) = (model(event.original_model), model(event.fallback_model));
+    format!("Claude Code changed from {from} to {to}{why}")
+}
+
 /// Returns the words about a prompt that a hook has blocked, without the prompt.
 pub fn without_prompt(words: &str) -> &str {
     &words[..words.find(BLOCKED_PROMPT).unwrap_or(words.len())]
 }
 
-impl TurnResult {
-    /// Returns whether the model has ended the turn, as far as the program says.
-    pub fn is_finished(&self) -> bool {
-        self.terminal_reason.as_deref().is_none_or(|reason| FINISHED.contains(&reason))
-    }
-
-    /// Returns whether it says that no model was asked.
-    pub fn asked_no_model(&self) -> bool {
-        self.requests == Some(0)
-    }
-
-    /// Returns whether it has an answer that a later result without one leaves standing.
-    pub(super) fn is_answer(&self) -> bool {
-        !self.is_error && self.is_finished() && !self.asked_no_model() && self.has_words()
-    }
-
-    fn has_words(&self) -> bool {
-        self.structured.is_some() || self.text.as_ref().is_some_and(|text| !says_nothing(text))
-    }
-}
-
-// The messages from people that were sent to a running turn, and those that it has read.
-//
-// The program repeats a message when it reads it: before its next request, or in a separate turn after the result if
-// the turn has no further request. So a turn is not over while a message is on its way.
-
-/// The messages of a turn.
-#[derive(Debug, Default)]
-pub struct SteeringMessages {
-    /// Those that were written to the program and not read yet.
-    in_flight: Vec<MessageId>,
-    /// All that the program has repeated, the prompt among them.
-    repeated: Vec<MessageId>,
-    /// True if the program answers one after it has given an answer.
-    are_late: bool,
-}
-
-impl SteeringMessages {
-    /// Notes that a message is being written to the program.
-    pub fn sent(&mut self, id: MessageId) {
-        self.in_flight.push(id);
-    }
-
-    /// Notes that a message could not be written whole.
-    pub fn not_sent(&mut self, id: &MessageId) {
-        self.in_flight.retain(|sent| sent != id);
-    }
-
-    /// Returns whether a message was written that the program has not read.
-    pub fn are_in_flight(&self) -> bool {
-        !self.in_flight.is_empty()
-    }
-
-    /// Returns the messages that were read, in their order, without the first of them.
-    pub fn read_since(&self, count: usize) -> impl Iterator<Item = &MessageId> {
-        self.repeated.iter().skip(count)
-    }
-
-    /// Takes in a message that the program repeats; returns whether it was on its way.
-    pub(super) fn repeated(&mut self, id: MessageId, has_answer: bool) -> bool {
-        let before = self.in_flight.len();
-        self.in_flight.retain(|sent| *sent != id);
-        self.are_late |= has_answer;
-        self.repeated.push(id);
-        self.in_flight.len() < before
-    }
-
-    /// Takes the answer before a message into the answer to it, if there are both: a transition that the last one does
-    /// not request stays requested.
-    pub(super) fn combine(&self, before: &TurnResult, last: &mut TurnResult) {
-        if !self.are_late || last.is_error || before.is_error {
-            return;
-        }
-        if last.structured.is_none() {
-            last.structured.clone_from(&before.structured);
-        }
-        let (Some(earlier), Some(text)) = (&before.text, &last.text) else { return };
-        if !has_tag(text) {
-            last.text = Some(format!("{earlier}\n\n{text}"));
-        }
-    }
-}
-
-/// Returns whether a text ends an element that requests a transition.
-pub(super) fn has_tag(text: &str) -> bool {
-    let names = TagName::ALL.iter().map(|tag| tag.name()).chain(TagName::OF_WORKFLOWS);
-    names.into_iter().any(|name| text.contains(&format!("</{name}>")))
-}
-
 #[cfg(test)]
 mod steering_tests {
+    use crate::background::TurnRemainder;
     use crate::claude::stream::StreamParser;
-    use crate::claude::stream::background::TurnRemainder;
     use raymond_model::id::MessageId;
     use raymond_model::usage::ProcessSpending;
 
@@ -242,17 +145,17 @@ mod steering_tests {
             StreamParser::answer_to(MessageId::new("prompt"), ProcessSpending::default());
         feed(&mut stream, &repeated("prompt"));
         feed(&mut stream, r#"{"type":"system","subtype":"init"}"#);
-        stream.messages.sent(MessageId::new("message"));
+        stream.progress.messages.sent(MessageId::new("message"));
         stream
     }
 
     fn feed(stream: &mut StreamParser, line: &str) -> Option<TurnRemainder> {
         stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
-        stream.remainder()
+        stream.progress.remainder()
     }
 
     fn answer(stream: &StreamParser) -> Option<&str> {
-        stream.result.as_ref()?.text.as_deref()
+        stream.progress.result.as_ref()?.text.as_deref()
     }
 
     #[test]
@@ -260,9 +163,10 @@ mod steering_tests {
         let mut stream = steered();
         assert_eq!(feed(&mut stream, &repeated("message")), None);
         assert_eq!(feed(&mut stream, &result("both")), Some(TurnRemainder::Nothing));
-        let read: Vec<&str> = stream.messages.read_since(0).map(MessageId::as_str).collect();
+        let read: Vec<&str> =
+            stream.progress.messages.read_since(0).map(MessageId::as_str).collect();
         assert_eq!(read, ["prompt", "message"]);
-        assert_eq!(stream.messages.read_since(2).count(), 0);
+        assert_eq!(stream.progress.messages.read_since(2).count(), 0);
     }
 
     #[test]
@@ -295,7 +199,7 @@ mod steering_tests {
     #[test]
     fn turn_does_not_wait_for_unwritable_message() {
         let mut stream = steered();
-        stream.messages.not_sent(&MessageId::new("message"));
+        stream.progress.messages.not_sent(&MessageId::new("message"));
         assert_eq!(feed(&mut stream, &result("first")), Some(TurnRemainder::Nothing));
     }
 }

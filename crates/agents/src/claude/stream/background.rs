@@ -1,8 +1,4 @@
-//! The background tasks of a process, and the moment at which a turn is complete. Pure.
-//!
-//! Sub-agents and commands may continue after the result of a turn. When one ends, Claude Code begins a separate turn
-//! to tell the model, with a separate result. So a turn is over when it has a result, no task runs, and no such turn is
-//! pending.
+//! The background tasks of a process, read from its stream. Pure.
 //!
 //! Newer versions report all running tasks at each change, older versions only each start and end.
 //! In every version, a session that was asked to report its state is `running` while turns are
@@ -10,70 +6,11 @@
 
 use serde::Deserialize;
 
-use crate::claude::stream::answer::SteeringMessages;
+use crate::background::{BackgroundTask, BackgroundTasks};
 use crate::claude::stream::line::{RawField, StreamLine, get, text};
-use raymond_model::turn_options::BackgroundWork;
 
 /// The task kind of a sub-agent.
 const AGENT: &str = "local_agent";
-
-/// The number of tasks that a message names.
-const SHOWN_TASKS: usize = 5;
-
-/// A task that runs in the background of a process.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BackgroundTask {
-    /// The id that Claude Code gave it.
-    pub id: String,
-    /// True if it is a sub-agent, not a command.
-    pub is_agent: bool,
-    /// The description that the model gave it.
-    pub description: String,
-}
-
-/// The background tasks of a process and the state of its session.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct BackgroundTasks {
-    running: Vec<BackgroundTask>,
-    /// All running tasks are reported at each change, so single starts add no information.
-    reports_all: bool,
-    /// The ids of the tasks that an earlier turn has kept: a turn waits only for its own tasks.
-    inherited: Vec<String>,
-    due: DueTurns,
-}
-
-/// The signs by which a further turn is known to run or to be due.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct DueTurns {
-    /// The session says that it is running.
-    session_runs: bool,
-    /// A turn has begun since the last result.
-    turn_runs: bool,
-    /// A task has ended since the last result: a turn is due that tells the model.
-    notice_is_due: bool,
-    /// The turns that are queued, by the last result.
-    queued: u64,
-}
-
-/// The remainder of a turn that has a result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TurnRemainder {
-    /// The turn is complete.
-    Nothing,
-    /// A further turn is announced, but has not begun. If it does not begin soon, none will.
-    Announced,
-    /// A further turn runs.
-    Turn,
-    /// Background tasks run.
-    Tasks,
-}
-
-impl TurnRemainder {
-    /// Returns the rest of a turn that these messages were sent to. An unread message announces a further turn.
-    pub(super) fn with_messages(self, messages: &SteeringMessages) -> Self {
-        if self == Self::Nothing && messages.are_in_flight() { Self::Announced } else { self }
-    }
-}
 
 #[derive(Deserialize)]
 struct ReportedTask<'line> {
@@ -95,128 +32,48 @@ impl BackgroundTask {
 }
 
 impl BackgroundTasks {
-    /// Returns the tasks that are left for the next turn of the process.
-    pub fn left_running(&self) -> Self {
-        let inherited = self.running.iter().map(|task| task.id.clone()).collect();
-        Self {
-            running: self.running.clone(),
-            reports_all: self.reports_all,
-            inherited,
-            ..Self::default()
-        }
-    }
-
-    /// Returns the tasks that run.
-    pub fn running(&self) -> &[BackgroundTask] {
-        &self.running
-    }
-
-    /// Returns whether the session says that it is running.
-    pub fn session_runs(&self) -> bool {
-        self.due.session_runs
-    }
-
-    /// Returns whether any task runs.
-    pub fn has_running(&self) -> bool {
-        !self.running.is_empty()
-    }
-
-    /// Returns the running tasks for people; `None` if there are none.
-    pub fn names(&self) -> Option<String> {
-        let name = |task: &BackgroundTask| {
-            let kind = if task.is_agent { "sub-agent" } else { "background command" };
-            format!("the {kind} \"{}\"", task.description)
-        };
-        let names: Vec<String> = self.running.iter().take(SHOWN_TASKS).map(name).collect();
-        let more = self.running.len().saturating_sub(SHOWN_TASKS);
-        match (names.is_empty(), more) {
-            (true, _) => None,
-            (false, 0) => Some(names.join(", ")),
-            (false, more) => Some(format!("{} and {more} more", names.join(", "))),
-        }
-    }
-
-    /// Returns whether a task runs that the turn waits for.
-    pub fn has_awaited(&self, background: BackgroundWork) -> bool {
-        let is_awaited = |task: &BackgroundTask| match background {
-            BackgroundWork::Wait => true,
-            BackgroundWork::Keep => task.is_agent,
-            BackgroundWork::End => false,
-        };
-        let is_of_turn = |task: &&BackgroundTask| !self.inherited.contains(&task.id);
-        self.running.iter().filter(is_of_turn).any(is_awaited)
-    }
-
-    /// Returns the rest of a turn after its result.
-    pub fn remainder(&self, background: BackgroundWork) -> TurnRemainder {
-        if self.due.turn_runs {
-            TurnRemainder::Turn
-        } else if background == BackgroundWork::End && self.has_running() {
-            TurnRemainder::Nothing
-        } else if self.has_awaited(background) {
-            TurnRemainder::Tasks
-        } else if self.due.notice_is_due || self.due.queued > 0 || self.due.session_runs {
-            TurnRemainder::Announced
-        } else {
-            TurnRemainder::Nothing
-        }
-    }
-
     /// Takes a system event.
     pub(super) fn system(&mut self, subtype: &str, event: &StreamLine<'_>) {
         match subtype {
-            "init" => self.due.turn_runs = true,
+            "init" => self.turn_begins(),
             "background_tasks_changed" => self.changed(event),
             "task_started" => self.started(event),
-            "task_notification" => self.ended(event),
+            "task_notification" => {
+                if let Some(id) = text(event.task_id) {
+                    self.task_ends(&id);
+                }
+            }
             "session_state_changed" => {
-                self.due.session_runs = text(event.state).is_some_and(|state| state != "idle");
+                self.set_session_runs(text(event.state).is_some_and(|state| state != "idle"));
             }
             _ => {}
         }
     }
 
-    /// Notes that a message is being answered, which nobody has a result for yet.
-    pub(super) fn turn_begins(&mut self) {
-        self.due.turn_runs = true;
-    }
-
     /// Takes the result of a turn.
     pub(super) fn result(&mut self, event: &StreamLine<'_>) {
-        self.due.turn_runs = false;
-        self.due.notice_is_due = false;
-        self.due.queued = get(event.queued_turn_count).unwrap_or(0);
+        self.turn_ends(get(event.queued_turn_count).unwrap_or(0));
     }
 
     fn changed(&mut self, event: &StreamLine<'_>) {
         let Some(reported) = get::<Vec<ReportedTask<'_>>>(event.tasks) else { return };
-        let is_waited_for = |task: &ReportedTask<'_>| !get(task.ambient).unwrap_or(false);
-        let running: Vec<_> = reported
-            .iter()
-            .filter(|task| is_waited_for(task))
-            .filter_map(|task| BackgroundTask::read(task.task_id, task.task_type, task.description))
-            .collect();
-        let has_ended = |task: &BackgroundTask| !running.iter().any(|other| other.id == task.id);
-        self.due.notice_is_due |= self.running.iter().any(has_ended);
-        self.reports_all = true;
-        self.running = running;
+        let is_waited_for = |task: &&ReportedTask<'_>| !get(task.ambient).unwrap_or(false);
+        let running = reported.iter().filter(is_waited_for);
+        let read = |task: &ReportedTask<'_>| {
+            BackgroundTask::read(task.task_id, task.task_type, task.description)
+        };
+        self.set_running(running.filter_map(read).collect());
     }
 
     /// Adds a task. Older versions do not say whether a task is in the background; then its end is awaited in
     /// any case, and that of a foreground task comes before the result.
     fn started(&mut self, event: &StreamLine<'_>) {
-        let in_background: bool = get(event.is_backgrounded).unwrap_or(true);
-        if self.reports_all || !in_background {
-            return;
-        }
         let task = BackgroundTask::read(event.task_id, event.task_type, event.description);
-        self.running.extend(task);
-    }
-
-    fn ended(&mut self, event: &StreamLine<'_>) {
-        let Some(id) = text(event.task_id) else { return };
-        self.running.retain(|task| task.id != id);
-        self.due.notice_is_due = true;
+        if get(event.is_backgrounded).unwrap_or(true)
+            && let Some(task) = task
+        {
+            self.task_starts(task);
+        }
     }
 }
 

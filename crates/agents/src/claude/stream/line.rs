@@ -1,5 +1,6 @@
 //! The lines of the stream: their types, parsed only as far as needed, and how they are assembled from pieces.
 
+use crate::turn_progress::MAX_LINE_BYTES;
 use std::borrow::Cow;
 
 use memchr::{memchr, memmem};
@@ -455,19 +456,8 @@ impl CompactedLengths {
 //
 // A line is held up to a maximum length. For a longer line, only the short members of its object are kept.
 
-/// The longest line that is held, in bytes.
-pub const MAX_LINE_BYTES: usize = 16 * 1024 * 1024;
-
 /// The capacity that is kept for the next line, in bytes.
 const KEPT_CAPACITY: usize = 1024 * 1024;
-
-/// A line that is longer than [`MAX_LINE_BYTES`], and whose answer cannot be held.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("line {line} of its output is the result, and longer than {} MiB", MAX_LINE_BYTES >> 20)]
-pub struct LineTooLong {
-    /// The line, from 1.
-    pub line: u64,
-}
 
 /// A line without its line feed.
 #[derive(Debug, PartialEq, Eq)]

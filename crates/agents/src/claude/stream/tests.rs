@@ -3,6 +3,7 @@
 mod unknown;
 
 use super::*;
+use crate::turn_progress::MAX_LINE_BYTES;
 use proptest::prelude::*;
 use raymond_model::money::Usd;
 
@@ -20,11 +21,11 @@ fn result_event_gives_text_duration_and_cost() {
     let stream = read(&format!(
         "{{\"type\":\"system\",\"subtype\":\"init\"}}\n\n{RESULT}\n{{\"type\":\"task_updated\"}}\n"
     ));
-    let result = stream.result.clone().expect("a result");
+    let result = stream.progress.result.clone().expect("a result");
     assert_eq!(result.text.as_deref(), Some("done <goto>A.md</goto>"));
     assert_eq!((result.is_error, result.duration_ms), (false, 1200));
-    assert_eq!(stream.taken().cost, Usd::from_dollars(0.05));
-    assert_eq!((stream.events, stream.garbage), (3, None));
+    assert_eq!(stream.progress.taken().cost, Usd::from_dollars(0.05));
+    assert_eq!((stream.progress.events, stream.garbage), (3, None));
 }
 
 #[test]
@@ -37,36 +38,39 @@ fn message_id_ignores_sub_agent_and_synthetic_messages() {
         r#"{"type":"assistant","uuid":"two","message":{"model":"<synthetic>","content":[{"type":"text","text":"x"}]}}"#,
         "\n",
     ));
-    assert_eq!(stream.message, Some(MessageId::new("one")));
-    assert!(stream.used_tools);
+    assert_eq!(stream.progress.message, Some(MessageId::new("one")));
+    assert!(stream.progress.used_tools);
 }
 
 #[test]
 fn first_line_that_is_not_json_is_recorded_as_garbage() {
     let stream = read("Segmentation fault\nmore\n{\"type\":\"x\"}\n");
     assert_eq!(stream.garbage.as_deref(), Some("Segmentation fault"));
-    assert_eq!(stream.events, 1);
+    assert_eq!(stream.progress.events, 1);
 }
 
 #[test]
 fn invalid_utf8_bytes_are_replaced() {
     let mut stream = StreamParser::default();
     stream.feed(b"{\"type\":\"result\",\"result\":\"a\xffb\"}\n").expect("a short line");
-    assert_eq!(stream.result.and_then(|result| result.text).as_deref(), Some("a\u{fffd}b"));
+    assert_eq!(
+        stream.progress.result.and_then(|result| result.text).as_deref(),
+        Some("a\u{fffd}b")
+    );
 }
 
 #[test]
 fn lone_surrogate_or_mistyped_field_does_not_lose_result() {
     let cut =
         read(r#"{"type":"result","is_error":false,"result":"cut \ud83d <result>ok</result>"}"#);
-    let text = cut.result.and_then(|result| result.text).expect("a text");
+    let text = cut.progress.result.and_then(|result| result.text).expect("a text");
     assert!(text.starts_with("cut \u{fffd}") && text.ends_with("<result>ok</result>"), "{text}");
 
     let odd = r#"{"type":"result","subtype":7,"is_error":false,"result":"ok","total_cost_usd":"free","errors":[{"m":1},"two"],"api_error_status":{}}"#;
     let stream = read(odd);
-    let result = stream.result.clone().expect("a result");
+    let result = stream.progress.result.clone().expect("a result");
     assert_eq!(
-        (result.text.as_deref(), stream.taken().cost, result.api_status),
+        (result.text.as_deref(), stream.progress.taken().cost, result.api_status),
         (Some("ok"), Usd::ZERO, None)
     );
     assert_eq!(result.errors, ["{\"m\":1}", "two"]);
@@ -80,27 +84,28 @@ fn long_line_is_parsed_and_overlong_line_is_skipped_unless_it_is_the_result() {
         .feed(format!("{{\"type\":\"user\",\"padding\":\"{padding}\"}}\n{RESULT}").as_bytes())
         .expect("allowed");
     stream.end();
-    assert!(stream.result.is_some());
+    assert!(stream.progress.result.is_some());
     let long = "x".repeat(MAX_LINE_BYTES);
     let call = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"tool_use","id":"t","name":"Read"}]}}"#;
     let answered = format!(
         r#"{{"type":"user","uuid":"u","message":{{"content":[{{"type":"tool_result","tool_use_id":"t","content":"{long}"}}]}}}}"#
     );
     let mut stream = read(&format!("{call}\n{answered}\n{long}\n"));
-    assert!(stream.open_tools.is_empty() && stream.result.is_none());
+    assert!(stream.progress.open_tools.is_empty() && stream.progress.result.is_none());
     stream.feed(format!("{RESULT}\n").as_bytes()).expect("allowed");
     assert_eq!(
-        stream.result.and_then(|result| result.text).as_deref(),
+        stream.progress.result.and_then(|result| result.text).as_deref(),
         Some("done <goto>A.md</goto>")
     );
     let denied = format!(
         r#"{{"type":"result","is_error":false,"result":"short","permission_denials":[{{"tool_input":"{long}"}}]}}"#
     );
-    let result = read(&format!("{denied}\n")).result.expect("its text is not too long");
+    let result = read(&format!("{denied}\n")).progress.result.expect("its text is not too long");
     assert_eq!(result.text.as_deref(), Some("short"));
     let wrote = r#"{"type":"assistant","message":{"model":"m","content":[{"type":"text","text":"what I say"}]}}"#;
     let lost = format!(r#"{{"type":"result","is_error":false,"result":"{long}"}}"#);
-    let result = read(&format!("{wrote}\n{lost}\n")).result.expect("the message has its text");
+    let result =
+        read(&format!("{wrote}\n{lost}\n")).progress.result.expect("the message has its text");
     assert_eq!(result.text.as_deref(), Some("what I say"));
     let mut stream = StreamParser::default();
     let error = stream.feed(format!("first\n{lost}\n").as_bytes()).expect_err("it is lost");
@@ -123,12 +128,15 @@ fn overlong_line_is_reported_once_and_cost_still_counts() {
             let chunks = text.as_bytes().chunks(chunk.min(text.len()));
             let errors = chunks.filter_map(|bytes| stream.feed(bytes).err()).count();
             assert_eq!(errors, usize::from(name.starts_with("the")), "{name}, {chunk}");
-            assert_eq!(stream.taken().cost, Usd::from_dollars(0.25), "{name}, {chunk}");
-            assert_eq!(stream.taken().usage.total().cost_usd, Usd::from_dollars(0.25));
-            stream.cut_off();
+            assert_eq!(stream.progress.taken().cost, Usd::from_dollars(0.25), "{name}, {chunk}");
+            assert_eq!(stream.progress.taken().usage.total().cost_usd, Usd::from_dollars(0.25));
+            stream.progress.cut_off();
             stream.end();
-            assert!(name != "the result is too long" || !stream.has_unknown_cost(), "{name}");
-            assert!(stream.result.is_none() || !name.starts_with("the"), "{name}");
+            assert!(
+                name != "the result is too long" || !stream.progress.has_unknown_cost(),
+                "{name}"
+            );
+            assert!(stream.progress.result.is_none() || !name.starts_with("the"), "{name}");
         }
     }
 }
@@ -144,7 +152,7 @@ fn consecutive_credential_refusals_are_counted() {
     let busy = r#"{"type":"system","subtype":"api_retry","attempt":1,"error_status":529,"error":"overloaded"}"#;
     let other = r#"{"type":"system","subtype":"command_lifecycle"}"#;
     let answer = r#"{"type":"assistant","message":{"model":"m","content":[]}}"#;
-    let count = |lines: &[&str]| read(&(lines.join("\n") + "\n")).authentication_refusals;
+    let count = |lines: &[&str]| read(&(lines.join("\n") + "\n")).progress.authentication_refusals;
     assert_eq!(count(&[refused, other, refused, refused]), 3);
     assert_eq!(count(&[refused, refused, answer, refused]), 1);
     assert_eq!(count(&[refused, busy]), 0);
@@ -159,10 +167,10 @@ fn partial_message_is_progress_and_ends_api_wait() {
     ];
     for part in parts {
         let stream = read(&format!("{retry}\n{part}\n"));
-        assert_eq!((stream.events, stream.retry_delay_ms), (2, 0));
-        assert_eq!(stream.authentication_refusals, 0);
-        assert_eq!(stream.activity.as_deref(), Some("writing"));
-        assert_eq!((stream.message, stream.garbage), (None, None));
+        assert_eq!((stream.progress.events, stream.progress.retry_delay_ms), (2, 0));
+        assert_eq!(stream.progress.authentication_refusals, 0);
+        assert_eq!(stream.progress.activity.as_deref(), Some("writing"));
+        assert_eq!((stream.progress.message, stream.garbage), (None, None));
     }
 }
 
@@ -178,8 +186,8 @@ proptest! {
             stream.feed(&text.as_bytes()[pair[0]..pair[1]]).expect("short lines");
         }
         let whole = read(&text);
-        prop_assert_eq!(stream.result, whole.result);
-        prop_assert_eq!((stream.events, stream.garbage), (whole.events, whole.garbage));
+        prop_assert_eq!(stream.progress.result, whole.progress.result);
+        prop_assert_eq!((stream.progress.events, stream.garbage), (whole.progress.events, whole.garbage));
     }
 
     #[test]

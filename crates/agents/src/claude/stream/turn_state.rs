@@ -5,15 +5,16 @@ use std::collections::BTreeMap;
 use serde_json::value::RawValue;
 
 use crate::claude::message::{BASE_USAGE, FINAL_USAGE};
-use crate::claude::stream::background::TurnRemainder;
+use crate::claude::stream::answer::changed_model;
+use crate::claude::stream::approvals::{denials, take_repeated, take_request};
 use crate::claude::stream::line::{
     ControlResponse, LineKind, ModelUsage, RateLimit, RawField, StreamLine, StreamMessage,
     StreamTurnOrigin, UsageResponse, get, instant, text,
 };
 use crate::claude::stream::{
-    AUTHENTICATION_FAILED, AnswerState, RateLimitRejection, SYNTHETIC, StreamParser, TurnResult,
-    is_throttle, whole,
+    AUTHENTICATION_FAILED, RateLimitRejection, SYNTHETIC, StreamParser, is_throttle, whole,
 };
+use crate::turn_progress::{AnswerState, TurnResult};
 use raymond_model::money::Usd;
 use raymond_model::usage::{ModelUse, ProcessSpending};
 
@@ -25,8 +26,8 @@ impl StreamParser {
         if event.kind == LineKind::Partial {
             return self.partial_message();
         }
-        self.events += 1;
-        self.retry_delay_ms = 0;
+        self.progress.events += 1;
+        self.progress.retry_delay_ms = 0;
         match event.kind {
             LineKind::Assistant => self.assistant(event),
             LineKind::System => self.system(event),
@@ -34,11 +35,15 @@ impl StreamParser {
             LineKind::RateLimit => self.rate_limit(event),
             LineKind::Result => self.result(event),
             LineKind::ControlResponse => {
-                self.approvals.repeated(event);
+                take_repeated(&mut self.progress.approvals, event);
                 self.control_response(event);
             }
-            LineKind::ControlRequest => self.approvals.requested(event),
-            LineKind::ControlCancel => self.approvals.cancelled(event),
+            LineKind::ControlRequest => take_request(&mut self.progress.approvals, event),
+            LineKind::ControlCancel => {
+                if let Some(id) = text(event.request_id) {
+                    self.progress.approvals.given_up(&id);
+                }
+            }
             LineKind::Partial | LineKind::Other => {}
         }
     }
@@ -48,12 +53,14 @@ impl StreamParser {
         match subtype.as_str() {
             "init" => self.version = text(event.claude_code_version),
             "api_retry" => self.api_retry(event),
-            "permission_denied" => self.refused.denied(event),
+            "permission_denied" => self.progress.refused.take_denial(event),
             "informational" => self.traces.reported(event),
-            "model_refusal_fallback" | "model_fallback" => self.traces.changed_model(event),
+            "model_refusal_fallback" | "model_fallback" => {
+                self.progress.notices.push(changed_model(event));
+            }
             _ => {}
         }
-        self.background.system(&subtype, event);
+        self.progress.background.system(&subtype, event);
     }
 
     fn assistant(&mut self, event: &StreamLine<'_>) {
@@ -64,20 +71,20 @@ impl StreamParser {
             if event.message.is_none() && event.is_of_main_agent() {
                 // It was too long to be held.
                 self.traces.forget_text();
-                self.message = event.message_id().or(self.message.take());
+                self.progress.message = event.message_id().or(self.progress.message.take());
             }
             return;
         };
         if text(message.model).as_deref() == Some(SYNTHETIC) {
-            self.result_written = event.written_at();
+            self.progress.result_written = event.written_at();
             let written = message.content.into_iter().rfind(|content| content.kind == "text");
             self.traces.wrote_itself(written.and_then(|content| text(content.text)));
             return;
         }
-        self.authentication_refusals = 0;
-        self.result_written = None;
+        self.progress.authentication_refusals = 0;
+        self.progress.result_written = None;
         if let (Some(id), None) = (event.message_id(), text(event.parent_tool_use_id)) {
-            self.message = Some(id);
+            self.progress.message = Some(id);
         }
         let is_main = event.is_of_main_agent();
         for content in message.content {
@@ -86,18 +93,18 @@ impl StreamParser {
                     if is_main {
                         self.traces.called_tool();
                     }
-                    self.used_tools = true;
-                    self.refused.called(&content);
-                    self.activity = text(content.name);
-                    self.open_tools.extend(text(content.id));
+                    self.progress.used_tools = true;
+                    self.progress.refused.take_call(&content);
+                    self.progress.activity = text(content.name);
+                    self.progress.open_tools.extend(text(content.id));
                 }
                 "text" => {
                     if is_main {
                         self.traces.wrote(text(content.text));
                     }
-                    self.activity = Some("writing".to_owned());
+                    self.progress.activity = Some("writing".to_owned());
                 }
-                "thinking" => self.activity = Some("thinking".to_owned()),
+                "thinking" => self.progress.activity = Some("thinking".to_owned()),
                 _ => {}
             }
         }
@@ -107,29 +114,29 @@ impl StreamParser {
 impl StreamParser {
     fn api_retry(&mut self, event: &StreamLine<'_>) {
         let attempt: u32 = get(event.attempt).unwrap_or(1);
-        self.activity = Some(format!("waiting for the API (attempt {attempt})"));
-        self.retry_delay_ms = whole(get(event.retry_delay_ms).unwrap_or(0.0));
+        self.progress.activity = Some(format!("waiting for the API (attempt {attempt})"));
+        self.progress.retry_delay_ms = whole(get(event.retry_delay_ms).unwrap_or(0.0));
         let status: Option<u16> = get(event.error_status);
         let error = text(event.error);
         let asked = matches!(error.as_deref(), Some("rate_limit" | "overloaded"));
         if asked || status.is_some_and(is_throttle) {
-            self.throttled += 1;
+            self.progress.throttled += 1;
         }
         let refused = error.as_deref() == Some(AUTHENTICATION_FAILED);
         if refused || matches!(status, Some(401 | 403)) {
-            self.authentication_refusals += 1;
+            self.progress.authentication_refusals += 1;
         } else {
-            self.authentication_refusals = 0;
+            self.progress.authentication_refusals = 0;
         }
         self.retried_error = error;
     }
 
     /// Takes only the cost of a result.
     pub(super) fn costs_of(&mut self, event: &StreamLine<'_>) {
-        self.events += 1;
-        self.results += 1;
-        self.meter.read_total(of_result(event));
-        self.cost.has_lost_answer = true;
+        self.progress.events += 1;
+        self.progress.results += 1;
+        self.progress.meter.read_total(of_result(event));
+        self.progress.cost.has_lost_answer = true;
     }
 
     /// Takes the answer to a request for the cost. The total before the first turn is not its cost; any later one
@@ -137,10 +144,10 @@ impl StreamParser {
     fn control_response(&mut self, event: &StreamLine<'_>) {
         self.answered_requests.take(event);
         match of_usage_response(event) {
-            Some((request, total)) if request == BASE_USAGE => self.meter.set_base(total),
+            Some((request, total)) if request == BASE_USAGE => self.progress.meter.set_base(total),
             Some((request, total)) if request == FINAL_USAGE => {
-                self.meter.read_total(total);
-                self.cost.is_read_at_the_end = true;
+                self.progress.meter.read_total(total);
+                self.progress.cost.is_read_at_the_end = true;
             }
             _ => {}
         }
@@ -149,39 +156,43 @@ impl StreamParser {
     /// Takes a result. A turn may have several: when background work ends, the model is notified and answers again. The
     /// last result counts, unless only the previous result is an answer.
     fn result(&mut self, event: &StreamLine<'_>) {
-        self.approvals.result(event);
-        let approvals = &self.approvals;
-        self.refused.result(event, |call| approvals.is_unanswered(call));
-        self.results += 1;
-        self.meter.read_total(of_result(event));
-        self.background.result(event);
-        self.cost.lacks_a_response |= text(event.terminal_reason).as_deref() == Some(CUT_OFF)
+        let denied = denials(event);
+        let calls: Vec<String> = denied.iter().map(|call| call.id.clone()).collect();
+        self.progress.approvals.turn_ends(&calls);
+        let approvals = &self.progress.approvals;
+        let refused = denied.into_iter().filter(|call| !approvals.is_unanswered(&call.id));
+        self.progress.refused.turn_ends(refused);
+        self.progress.results += 1;
+        self.progress.meter.read_total(of_result(event));
+        self.progress.background.result(event);
+        self.progress.cost.lacks_a_response |= text(event.terminal_reason).as_deref()
+            == Some(CUT_OFF)
             && event.model_usage_since_last_result.is_none();
         let origin = get::<StreamTurnOrigin<'_>>(event.origin).map(|origin| origin.kind);
         let messages: Option<Vec<String>> = get(event.user_message_uuids);
-        if self.answer == AnswerState::Final
+        if self.progress.answer == AnswerState::Final
             || !self.expected.is_answered_by(origin.as_deref(), messages.as_deref())
         {
             self.traces.forget_text();
             return;
         }
         self.expected.answered();
-        self.result_written = event.written_at().or(self.result_written);
+        self.progress.result_written = event.written_at().or(self.progress.result_written);
         self.login_ends = instant(event.credential_expires_at).or(self.login_ends);
         let mut read = TurnResult::read(event);
         self.traces.complete(&mut read);
-        if let Some(before) = self.result.take() {
+        if let Some(before) = self.progress.result.take() {
             let duration_ms = read.duration_ms.saturating_add(before.duration_ms);
             if before.is_answer() && !read.is_error && read.is_finished() && !read.is_answer() {
                 read = before;
             } else {
-                self.messages.combine(&before, &mut read);
+                self.progress.messages.combine(&before, &mut read);
             }
             read.duration_ms = duration_ms;
         }
-        self.result = Some(read);
-        if let Some(waits) = self.background.names() {
-            self.activity = Some(format!("waiting for {waits}"));
+        self.progress.result = Some(read);
+        if let Some(waits) = self.progress.background.names() {
+            self.progress.activity = Some(format!("waiting for {waits}"));
         }
     }
 
@@ -192,16 +203,16 @@ impl StreamParser {
         } else {
             self.traces.prompted(event);
         }
-        if !waits && self.open_tools.is_empty() {
+        if !waits && self.progress.open_tools.is_empty() {
             return;
         }
         let Some(message) = get::<StreamMessage<'_>>(event.message) else { return };
         for content in message.content {
-            self.refused.answered(&content);
+            self.progress.refused.take_answer(&content);
             if let Some(answered) = text(content.tool_use_id) {
-                self.open_tools.retain(|tool| *tool != answered);
+                self.progress.open_tools.retain(|tool| *tool != answered);
                 if get::<bool>(content.is_error) != Some(true) {
-                    self.approvals.has_run(&answered);
+                    self.progress.approvals.has_run(&answered);
                 }
             }
         }
@@ -211,9 +222,11 @@ impl StreamParser {
     fn repeated(&mut self, event: &StreamLine<'_>) {
         let Some(id) = event.message_id() else { return };
         self.expected.repeated(id.as_str());
-        let has_answer = self.result.is_some();
-        if self.messages.repeated(id, has_answer) && self.answer == AnswerState::Open {
-            self.background.turn_begins();
+        let has_answer = self.progress.result.is_some();
+        if self.progress.messages.repeated(id, has_answer)
+            && self.progress.answer == AnswerState::Open
+        {
+            self.progress.background.turn_begins();
         }
     }
 
@@ -271,86 +284,6 @@ fn dollars(field: RawField<'_>) -> Usd {
     Usd::from_dollars(get(field).unwrap_or(0.0))
 }
 
-// Turns that are cut off: the part of their answer that counts, and the known part of their cost. Pure.
-
-/// The moment at which a turn was cut off.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct CutOff {
-    /// The model was at work.
-    was_at_work: bool,
-    /// The number of results by then.
-    results: u32,
-    /// The tasks that it waited for, for people.
-    tasks: Option<String>,
-}
-
-/// The completeness of the cost of a turn beyond its results.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct CostCompleteness {
-    /// The cost was read when the turn was being ended.
-    pub(super) is_read_at_the_end: bool,
-    /// A response was cut off, and no total has it.
-    pub(super) lacks_a_response: bool,
-    /// A result came whose answer was too long to be held: the turn was over, and its total is known.
-    pub(super) has_lost_answer: bool,
-}
-
-impl StreamParser {
-    /// Marks the turn as cut off. If it waits for background work, which is ended now, it has no
-    /// answer, nor may one still come.
-    pub fn cut_off(&mut self) {
-        self.approvals.cut_off();
-        let (was_at_work, is_unfinished) = match self.remainder() {
-            None if self.cost.has_lost_answer => (false, true),
-            None => (true, self.background.has_awaited(self.background_work)),
-            Some(TurnRemainder::Turn) => (true, true),
-            Some(TurnRemainder::Announced | TurnRemainder::Tasks) => (false, true),
-            Some(TurnRemainder::Nothing) => (false, false),
-        };
-        let tasks = self.background.names().filter(|_| is_unfinished);
-        self.cut_off = Some(CutOff { was_at_work, results: self.results, tasks });
-        if is_unfinished {
-            self.result = None;
-            self.answer = AnswerState::Final;
-        }
-    }
-
-    /// Returns whether the cost of a turn that is cut off is known, including the cost of its last response.
-    pub fn has_settled(&self) -> bool {
-        self.cut_off.as_ref().is_some_and(|cut_off| {
-            let is_over = !cut_off.was_at_work || self.results > cut_off.results;
-            is_over && (self.cost.is_read_at_the_end || self.cost.has_lost_answer)
-        })
-    }
-
-    /// Returns the tasks that are known to run, or ran when the turn was cut off, for people.
-    pub fn awaited_tasks(&self) -> Option<String> {
-        let cut_off = self.cut_off.as_ref().and_then(|cut_off| cut_off.tasks.clone());
-        cut_off.or_else(|| self.background.names())
-    }
-
-    /// Returns whether the cost was read when the turn was being ended.
-    pub fn has_final_cost(&self) -> bool {
-        self.cost.is_read_at_the_end
-    }
-
-    /// Marks the stream of a process that was asked while the disk was full.
-    pub fn set_was_asked(&mut self) {
-        self.was_asked = true;
-    }
-
-    /// Returns whether the turn may have cost more than [`taken`](Self::taken) says: only newer versions report an
-    /// estimate for a response that is cut off.
-    pub fn has_unknown_cost(&self) -> bool {
-        let is_over =
-            matches!(self.remainder(), Some(TurnRemainder::Nothing | TurnRemainder::Announced))
-                || self.cost.has_lost_answer;
-        let is_known = if self.cut_off.is_some() { self.has_settled() } else { is_over };
-        let was_asked = self.message.is_some() || self.was_asked;
-        self.cost.lacks_a_response || (was_asked && !is_known)
-    }
-}
-
 #[cfg(test)]
 mod totals_tests {
     use super::*;
@@ -386,8 +319,8 @@ mod totals_tests {
         for before in [ProcessSpending::default(), opus(150, 0.125)] {
             let mut stream = StreamParser::answer_to(MessageId::new("m"), before.clone());
             stream.feed(LINE.as_bytes()).expect("a short line");
-            assert_eq!(*stream.total(), opus(200, 0.25), "what is odd counts as nothing");
-            assert_eq!(*stream.taken(), opus(200, 0.25).since(&before));
+            assert_eq!(*stream.progress.total(), opus(200, 0.25), "what is odd counts as nothing");
+            assert_eq!(*stream.progress.taken(), opus(200, 0.25).since(&before));
         }
     }
 
@@ -397,7 +330,7 @@ mod totals_tests {
             let mut stream = StreamParser::default();
             let line = format!("{{\"type\":\"result\",\"modelUsage\":{usage}}}\n");
             stream.feed(line.as_bytes()).expect("a short line");
-            assert_eq!(*stream.taken(), ProcessSpending::default());
+            assert_eq!(*stream.progress.taken(), ProcessSpending::default());
         }
     }
 }

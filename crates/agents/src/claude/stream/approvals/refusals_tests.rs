@@ -1,7 +1,7 @@
 //! Refused tools, read from lines as they come and from recorded streams.
 
-use super::*;
 use crate::claude::stream::StreamParser;
+use raymond_model::refusal::{NAMED_PER_TURN, ToolRefusal};
 
 fn call(id: &str, command: &str) -> String {
     format!(
@@ -39,7 +39,7 @@ fn read(lines: &[String]) -> StreamParser {
 }
 
 fn named(stream: &StreamParser) -> Vec<(String, String, u32)> {
-    let refusals = stream.refused.refusals().calls;
+    let refusals = stream.progress.refused.refusals().calls;
     refusals.into_iter().map(|call| (call.input, call.why, call.times)).collect()
 }
 
@@ -50,7 +50,7 @@ fn refusals_of_older_version_are_read_from_result_and_answer() {
     let lines = [call("t1", "curl a"), answer("t1", WHY), result("", &[("t1", "curl a")])];
     let stream = read(&lines);
     assert_eq!(named(&stream), [("curl a".to_owned(), WHY.to_owned(), 1)]);
-    let (seen, latest) = stream.refused.latest().expect("seen as it happened");
+    let (seen, latest) = stream.progress.refused.latest().expect("seen as it happened");
     assert_eq!((seen, &*latest.input), (1, "curl a"));
 }
 
@@ -60,7 +60,7 @@ fn refusal_reported_live_and_in_result_counts_once() {
         [call("t1", "curl a"), live("t1", WHY), answer("t1", WHY), result("", &[("t1", "curl a")])];
     let stream = read(&lines);
     assert_eq!(named(&stream), [("curl a".to_owned(), WHY.to_owned(), 1)]);
-    assert_eq!(stream.refused.latest().map(|(seen, _)| seen), Some(1));
+    assert_eq!(stream.progress.refused.latest().map(|(seen, _)| seen), Some(1));
 }
 
 #[test]
@@ -70,7 +70,7 @@ fn refusals_of_several_results_count_each_call_once() {
         result("", &[("t1", "curl a")]),
         result(background, &[("t1", "curl a"), ("t2", "curl a"), ("t3", "dig b")]),
     ];
-    let refusals = read(&lines).refused.refusals();
+    let refusals = read(&lines).progress.refused.refusals();
     assert_eq!(refusals.count(), 3);
     assert_eq!(refusals.allow(), ["Bash(curl:*)", "Bash(dig:*)"]);
 }
@@ -78,11 +78,11 @@ fn refusals_of_several_results_count_each_call_once() {
 #[test]
 fn turn_without_result_reports_refusals_seen_so_far() {
     let cut = [call("t1", "curl a"), answer("t1", WHY), call("t2", "dig b"), live("t2", WHY)];
-    assert_eq!(read(&cut).refused.refusals().count(), 2);
+    assert_eq!(read(&cut).progress.refused.refusals().count(), 2);
     let other = answer("t1", "Exit code 7");
-    assert!(read(&[call("t1", "curl a"), other]).refused.refusals().is_empty());
+    assert!(read(&[call("t1", "curl a"), other]).progress.refused.refusals().is_empty());
     let mistaken = [call("t1", "curl a"), answer("t1", WHY), result("", &[])];
-    assert!(read(&mistaken).refused.refusals().is_empty(), "a result knows better");
+    assert!(read(&mistaken).progress.refused.refusals().is_empty(), "a result knows better");
 }
 
 #[test]
@@ -92,12 +92,12 @@ fn number_of_stored_refusals_is_bounded() {
         lines.push(live(&format!("t{number}"), &"x".repeat(10_000)));
     }
     let stream = read(&lines);
-    let refusals = stream.refused.refusals();
+    let refusals = stream.progress.refused.refusals();
     assert_eq!((refusals.calls.len(), refusals.count()), (1, 1000), "all alike");
     let denials: Vec<(String, String)> =
         (0..1000).map(|number| (format!("t{number}"), format!("curl {number}"))).collect();
     let denials: Vec<(&str, &str)> = denials.iter().map(|(a, b)| (&**a, &**b)).collect();
-    let refusals = read(&[result("", &denials)]).refused.refusals();
+    let refusals = read(&[result("", &denials)]).progress.refused.refusals();
     assert_eq!((refusals.calls.len(), refusals.count()), (NAMED_PER_TURN, 1000));
 }
 
@@ -110,8 +110,8 @@ fn mistyped_refusal_fields_do_not_lose_result() {
         r#"{"type":"result","result":"ok","permission_denials":"none"}"#.to_owned(),
     ];
     let stream = read(&lines);
-    assert_eq!(stream.refused.refusals().count(), 1);
-    assert!(stream.result.is_some());
+    assert_eq!(stream.progress.refused.refusals().count(), 1);
+    assert!(stream.progress.result.is_some());
 }
 
 macro_rules! recorded {
@@ -156,7 +156,11 @@ fn every_version_reports_same_refusal() {
             allow: vec!["Bash(curl:*)".to_owned()],
             times: 1,
         };
-        assert_eq!(stream.refused.refusals().calls, std::slice::from_ref(&expected), "{version}");
-        assert_eq!(stream.refused.latest(), Some((1, &expected)), "{version}");
+        assert_eq!(
+            stream.progress.refused.refusals().calls,
+            std::slice::from_ref(&expected),
+            "{version}"
+        );
+        assert_eq!(stream.progress.refused.latest(), Some((1, &expected)), "{version}");
     }
 }

@@ -39,24 +39,24 @@ fn after(lines: &[String]) -> StreamParser {
 #[test]
 fn request_is_read_with_its_rule_and_its_reason() {
     let stream = after(&[ask("t1"), ask("t1"), "{\"type\":\"control_request\"}".into()]);
-    let asked: Vec<&ApprovalRequest> = stream.approvals.asked_since(0).collect();
+    let asked: Vec<&ApprovalRequest> = stream.progress.approvals.asked_since(0).collect();
     assert_eq!(asked.len(), 1, "the same call is asked once");
     assert_eq!((asked[0].tool.as_str(), asked[0].call.as_str()), ("Bash", "t1"));
     assert_eq!(asked[0].reason.as_deref(), Some("/w/a"));
     assert_eq!(asked[0].rules[0].to_string(), "Bash(touch a *)");
-    assert_eq!(stream.approvals.asked_since(1).count(), 0);
-    assert_eq!(stream.approvals.unanswered(), ["t1"]);
+    assert_eq!(stream.progress.approvals.asked_since(1).count(), 0);
+    assert_eq!(stream.progress.approvals.unanswered(), ["t1"]);
 }
 
 #[test]
 fn answer_has_the_input_as_it_came_and_rules_for_the_process_only() {
     let stream = after(&[ask("t1")]);
     let line = |verdict| {
-        let line = stream.approvals.answer_line("t1", &verdict).expect("a line");
+        let line = answer_line(&stream.progress.approvals, "t1", &verdict).expect("a line");
         assert!(line.ends_with("}\n") && line.contains("\"n\":1.0"), "{line}");
         serde_json::from_str::<Value>(&line).expect("JSON")["response"].clone()
     };
-    let rules = stream.approvals.asked_since(0).next().expect("asked").rules.clone();
+    let rules = stream.progress.approvals.asked_since(0).next().expect("asked").rules.clone();
     let always = line(ApprovalVerdict::AllowAlways { rules, scope: RuleScope::Run });
     assert_eq!(always["request_id"], "r-t1");
     assert_eq!(always["response"]["behavior"], "allow");
@@ -67,23 +67,23 @@ fn answer_has_the_input_as_it_came_and_rules_for_the_process_only() {
     assert_eq!(once["response"].get("updatedPermissions"), None);
     let denied = |reason: &str| {
         let verdict = ApprovalVerdict::Deny { reason: reason.into() };
-        stream.approvals.answer_line("t1", &verdict).expect("a line")
+        answer_line(&stream.progress.approvals, "t1", &verdict).expect("a line")
     };
     assert!(denied("no\nway").contains(r#""message":"no\nway""#));
     assert!(denied("").contains(DENIED));
-    assert_eq!(stream.approvals.answer_line("t2", &ApprovalVerdict::Allow), None);
+    assert_eq!(answer_line(&stream.progress.approvals, "t2", &ApprovalVerdict::Allow), None);
 }
 
 #[test]
 fn call_that_nobody_answered_is_left_at_the_end_of_the_turn() {
     let stream = after(&[ask("t1"), ask("t2"), ask("t3"), result(&["t1", "t3"])]);
-    assert_eq!(stream.approvals.unanswered(), ["t1", "t3"], "t2 was not refused");
-    assert!(stream.refused.refusals().is_empty(), "they are not refused for good");
+    assert_eq!(stream.progress.approvals.unanswered(), ["t1", "t3"], "t2 was not refused");
+    assert!(stream.progress.refused.refusals().is_empty(), "they are not refused for good");
     let echo = json!({ "type": "control_response",
         "response": { "subtype": "success", "request_id": "r-t1", "response": { "behavior": "deny" } } });
     let stream = after(&[ask("t1"), echo.to_string(), result(&["t1"])]);
-    assert!(stream.approvals.unanswered().is_empty());
-    assert_eq!(stream.refused.refusals().count(), 1, "a person has refused it");
+    assert!(stream.progress.approvals.unanswered().is_empty());
+    assert_eq!(stream.progress.refused.refusals().count(), 1, "a person has refused it");
 }
 
 #[test]
@@ -92,15 +92,19 @@ fn call_that_ran_or_was_given_up_needs_no_answer() {
         json!({ "type": "control_cancel_request", "request_id": format!("r-{call}") }).to_string()
     };
     let stream = after(&[ask("t1"), cancel("t1")]);
-    assert!(stream.approvals.unanswered().is_empty());
+    assert!(stream.progress.approvals.unanswered().is_empty());
     let mut stream = after(&[ask("t1")]);
-    stream.cut_off();
+    stream.progress.cut_off();
     stream.feed(format!("{}\n", cancel("t1")).as_bytes()).expect("a short line");
-    assert_eq!(stream.approvals.unanswered(), ["t1"], "it was raymond that ended the turn");
+    assert_eq!(
+        stream.progress.approvals.unanswered(),
+        ["t1"],
+        "it was raymond that ended the turn"
+    );
     let called = json!({ "type": "assistant", "message": { "content": [
         { "type": "tool_use", "id": "t1", "name": "Bash", "input": {} }] } });
     let ran = json!({ "type": "user", "message": { "content": [
         { "type": "tool_result", "tool_use_id": "t1", "content": "done" }] } });
     let stream = after(&[called.to_string(), ask("t1"), ran.to_string()]);
-    assert!(stream.approvals.unanswered().is_empty());
+    assert!(stream.progress.approvals.unanswered().is_empty());
 }

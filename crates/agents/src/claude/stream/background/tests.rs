@@ -3,8 +3,10 @@
 use std::path::Path;
 
 use super::*;
+use crate::background::TurnRemainder;
 use crate::claude::stream::StreamParser;
 use raymond_model::id::MessageId;
+use raymond_model::turn_options::BackgroundWork;
 use raymond_model::usage::ProcessSpending;
 
 const VERSIONS: [&str; 4] = ["2.1.197", "2.1.242", "2.1.287", "2.1.330"];
@@ -39,16 +41,16 @@ fn follow(lines: &[String], background: BackgroundWork) -> Vec<Followed> {
         let mut stream = StreamParser::answer_to(message, total).with_background(background, tasks);
         for line in rest.by_ref() {
             stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
-            if stream.remainder() == Some(TurnRemainder::Nothing) {
+            if stream.progress.remainder() == Some(TurnRemainder::Nothing) {
                 break;
             }
         }
-        let result = stream.result.clone().unwrap_or_default();
+        let result = stream.progress.result.clone().unwrap_or_default();
         #[expect(clippy::cast_possible_truncation, reason = "the costs of tests are small")]
-        let micros = (stream.taken().cost.dollars() * 1e6).round() as i64;
+        let micros = (stream.progress.taken().cost.dollars() * 1e6).round() as i64;
         turns.push(Followed { answer: result.text.unwrap_or_default(), micros });
-        total = stream.total().clone();
-        tasks = stream.background.left_running();
+        total = stream.progress.total().clone();
+        tasks = stream.progress.background.left_running();
     }
     turns
 }
@@ -133,7 +135,7 @@ fn further_turn_is_announced_by_task_end_and_queued_turn_count() {
     let mut stream = StreamParser::default();
     let mut after = |line: &str| {
         stream.feed(format!("{line}\n").as_bytes()).expect("a short line");
-        stream.remainder()
+        stream.progress.remainder()
     };
     let started =
         r#"{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t"}]}"#;
@@ -160,7 +162,7 @@ fn ambient_task_is_not_awaited() {
     let ambient = r#"{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t","ambient":true}]}"#;
     let result = r#"{"type":"result","result":"hi"}"#;
     stream.feed(format!("{ambient}\n{result}\n").as_bytes()).expect("short lines");
-    assert_eq!(stream.remainder(), Some(TurnRemainder::Nothing));
+    assert_eq!(stream.progress.remainder(), Some(TurnRemainder::Nothing));
 }
 
 #[test]
@@ -171,12 +173,12 @@ fn task_left_by_earlier_turn_is_not_awaited() {
     let mut first =
         StreamParser::default().with_background(BackgroundWork::Keep, BackgroundTasks::default());
     first.feed(format!("{started}\n{result}\n").as_bytes()).expect("short lines");
-    assert_eq!(first.remainder(), Some(TurnRemainder::Nothing));
-    let kept = first.background.left_running();
+    assert_eq!(first.progress.remainder(), Some(TurnRemainder::Nothing));
+    let kept = first.progress.background.left_running();
     let mut second = StreamParser::default().with_background(BackgroundWork::Wait, kept);
     let both = r#"{"type":"system","subtype":"background_tasks_changed","tasks":[{"task_id":"t"},{"task_id":"u"}]}"#;
     second.feed(format!("{both}\n{result}\n").as_bytes()).expect("short lines");
-    assert_eq!(second.remainder(), Some(TurnRemainder::Tasks), "its own is");
+    assert_eq!(second.progress.remainder(), Some(TurnRemainder::Tasks), "its own is");
     second.feed(format!("{started}\n{result}\n").as_bytes()).expect("short lines");
-    assert_eq!(second.remainder(), Some(TurnRemainder::Nothing));
+    assert_eq!(second.progress.remainder(), Some(TurnRemainder::Nothing));
 }

@@ -33,9 +33,9 @@ fn every_recorded_stream_is_parsed_line_by_line() {
         let stream = read(text);
         let case = format!("{version}/{name}");
         assert_eq!((stream.garbage, stream.version.as_ref()), (None, Some(version)), "{case}");
-        assert_eq!(stream.events, text.lines().count() as u64, "{case}");
+        assert_eq!(stream.progress.events, text.lines().count() as u64, "{case}");
         let has_answer = name != "wrong_key";
-        assert_eq!(stream.result.is_some(), has_answer, "{case}");
+        assert_eq!(stream.progress.result.is_some(), has_answer, "{case}");
     }
 }
 
@@ -60,9 +60,13 @@ fn unknown_events_do_not_change_parsed_stream() {
         }
         let (plain, mixed) = (read(&text), read(&mixed));
         let case = format!("{version}/{name}");
-        assert_eq!(mixed.result, plain.result, "{case}");
+        assert_eq!(mixed.progress.result, plain.progress.result, "{case}");
         assert_eq!((mixed.garbage, mixed.version), (None, plain.version), "{case}");
-        assert_eq!((mixed.message, mixed.open_tools), (plain.message, plain.open_tools), "{case}");
+        assert_eq!(
+            (mixed.progress.message, mixed.progress.open_tools),
+            (plain.progress.message, plain.progress.open_tools),
+            "{case}"
+        );
     }
 }
 
@@ -73,8 +77,8 @@ fn mistyped_version_is_treated_as_missing() {
             "{{\"type\":\"system\",\"subtype\":\"init\",\"claude_code_version\":{version}}}\n{RESULT}\n"
         );
         let stream = read(&line);
-        assert_eq!((stream.version, stream.events), (None, 2), "{version}");
-        assert!(stream.result.is_some(), "{version}");
+        assert_eq!((stream.version, stream.progress.events), (None, 2), "{version}");
+        assert!(stream.progress.result.is_some(), "{version}");
     }
 }
 
@@ -90,6 +94,9 @@ fn mistyped_fields_do_not_affect_other_events() {
     ];
     let stream = read(&format!("{}\n{RESULT}\n", odd.join("\n")));
     assert_eq!((stream.garbage, stream.limit), (None, None));
-    assert_eq!((stream.throttled, stream.retry_delay_ms), (0, 0));
-    assert_eq!(stream.result.expect("a result").text.as_deref(), Some("done <goto>A.md</goto>"));
+    assert_eq!((stream.progress.throttled, stream.progress.retry_delay_ms), (0, 0));
+    assert_eq!(
+        stream.progress.result.expect("a result").text.as_deref(),
+        Some("done <goto>A.md</goto>")
+    );
 }

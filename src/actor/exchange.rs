@@ -75,7 +75,7 @@ impl WorkExchange {
             return Ok(());
         }
         let agent = &self.agent;
-        let host = self.home.host.as_ref().map_or_else(String::new, ToString::to_string);
+        let host = self.home.host_name();
         let (mut pause, mut warned) = (FIRST_PAUSE, None);
         loop {
             let (home, tree) = (self.home.clone(), self.tree.clone());

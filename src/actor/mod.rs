@@ -18,4 +18,4 @@ pub mod scripted;
 pub mod supervisor;
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

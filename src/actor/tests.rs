@@ -6,7 +6,7 @@ mod interceptors;
 mod late;
 mod limits;
 mod memory;
-mod nothing;
+pub(crate) mod nothing;
 mod panics;
 mod stage;
 

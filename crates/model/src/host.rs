@@ -214,6 +214,11 @@ impl Home {
     pub fn is_here(&self) -> bool {
         self.host.is_none()
     }
+
+    /// Returns the name of the host, for people; empty for the machine of the supervisor.
+    pub fn host_name(&self) -> &str {
+        self.host.as_ref().map_or("", HostName::as_str)
+    }
 }
 
 /// An agent and the host that it was given, as it is recorded.

@@ -28,8 +28,7 @@ pub const TURN: &str = "turn";
 
 /// Returns the key of a request: of its run, its kind and its name, and the home that it is for.
 pub fn request_key(run: &RunId, kind: &str, name: &str, home: &Home) -> String {
-    let host = home.host.as_ref().map_or("", HostName::as_str);
-    format!("{run}/{kind}/{name}/{host}.{}", home.epoch.0)
+    format!("{run}/{kind}/{name}/{}.{}", home.host_name(), home.epoch.0)
 }
 
 /// Returns the stem of the turn that a request is for, and its host; `None` if it is for something else.

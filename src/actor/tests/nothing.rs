@@ -11,7 +11,7 @@ use crate::domain::turn::TurnId;
 use crate::domain::worktree_snapshot::{SnapshotCommit, WorkingDir};
 
 /// Performs nothing.
-pub(super) struct Nothing;
+pub(crate) struct Nothing;
 
 impl ActivityExecutor for Nothing {
     fn text(

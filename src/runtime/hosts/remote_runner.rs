@@ -1,7 +1,7 @@
 //! The runner of turns and the executor of activities at other hosts, and the hosts of a shared run.
 
 use std::cell::{Cell, RefCell};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::actor::runner::{
 };
 use crate::actor::supervisor::HostFeed;
 use crate::actor::supervisor::PlacementMode;
-use crate::domain::activity::{Activity, ActivityOutcome, CommandId};
+use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult, CommandId};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::git_exchange::ExchangeDirection;
 use crate::domain::host::Home;
@@ -96,7 +96,7 @@ impl StepRunner for RemoteRunner {
             let key = self.calls.key(TURN, &input.turn.stem(), &home);
             self.note(&input.turn.agent, &key, &home);
             let agent = input.turn.agent.clone();
-            let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
+            let host = home.host_name();
             let work = HostWork::Turn { input: Box::new(input) };
             let failed = |cause, why: &str| {
                 TurnOutcome::Failed(TurnFailure::new(cause, format!("host {host}: {why}")))
@@ -112,7 +112,7 @@ impl StepRunner for RemoteRunner {
             let (answer, ()) = tokio::join!(call, tell);
             match answer {
                 HostAnswer::Turn { outcome } => {
-                    self.tell_bound(&agent, &host, &outcome);
+                    self.tell_bound(&agent, host, &outcome);
                     match *outcome {
                         TurnOutcome::Failed(failure) if failure.cause.is_of_machine() => {
                             let message = format!("host {host}: {}", failure.message);
@@ -173,7 +173,7 @@ impl StepRunner for RemoteRunner {
                 tokio::task::spawn_local(async move {
                     let ended = calls.call(key, &home, &HostWork::End);
                     if tokio::time::timeout(END_TIMEOUT, ended).await.is_err() {
-                        let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
+                        let host = home.host_name();
                         tracing::warn!("host {host} has not said that it ended the processes of the run; it does so once it is back");
                     }
                 })
@@ -197,14 +197,24 @@ pub(in crate::runtime) struct RemoteExecutor {
     here: Rc<dyn ActivityExecutor>,
     /// The homes of agents for which something was performed.
     homes: RefCell<HashMap<AgentId, Home>>,
-    /// The step of each agent, and the number of activities that it has performed in it.
-    performed: RefCell<HashMap<AgentId, (TurnId, usize)>>,
+    /// The keys of the requests that were sent by an earlier supervisor.
+    sent: Vec<String>,
+    /// The step of each agent that performs activities.
+    performed: RefCell<HashMap<AgentId, PerformedStep>>,
     /// True if the hosts exchange work by a git repository.
     exchanges_work: bool,
     /// True once nothing more is to begin.
     is_stopped: Cell<bool>,
-    /// The number of commands of bodies that may run for an agent.
-    commands: RefCell<HashMap<AgentId, usize>>,
+    /// The agents that are no longer needed.
+    stopped: RefCell<HashSet<AgentId>>,
+    /// The commands of bodies that may run for an agent.
+    commands: RefCell<HashMap<AgentId, BTreeSet<CommandId>>>,
+}
+
+/// A step, and the keys of the activities that were performed in it.
+struct PerformedStep {
+    step: TurnId,
+    keys: Vec<String>,
 }
 
 impl RemoteExecutor {
@@ -212,22 +222,45 @@ impl RemoteExecutor {
         calls: HostCalls,
         here: Rc<dyn ActivityExecutor>,
         exchanges_work: bool,
+        sent: Vec<String>,
     ) -> Self {
-        let (homes, performed, commands) = Default::default();
+        let (homes, performed, commands, stopped) = Default::default();
         let is_stopped = Cell::new(false);
-        Self { calls, here, homes, performed, exchanges_work, is_stopped, commands }
+        Self { calls, here, homes, performed, exchanges_work, sent, is_stopped, stopped, commands }
     }
 
-    /// Returns the name of the next activity of a step. A supervisor that takes over the run repeats a step that is not
-    /// recorded yet, with the same outcomes, so its activities come in the same order.
-    fn name(&self, step: &TurnId) -> String {
+    /// Returns the key of the next activity of a step. A supervisor that takes over the run repeats a step that is not
+    /// recorded yet, with the same outcomes, so its activities come in the same order. What followed from the step
+    /// before is recorded by now, so its activities are forgotten.
+    fn key(&self, step: &TurnId, home: &Home) -> String {
         let mut performed = self.performed.borrow_mut();
-        let number = match performed.get(&step.agent) {
-            Some((last, number)) if last == step => number + 1,
-            Some(_) | None => 0,
+        let begin = || PerformedStep { step: step.clone(), keys: Vec::new() };
+        let current = performed.entry(step.agent.clone()).or_insert_with(begin);
+        if current.step != *step {
+            for key in std::mem::replace(current, begin()).keys {
+                self.calls.forget(key);
+            }
+        }
+        let name = format!("{}.{}", step.stem(), current.keys.len());
+        let key = self.calls.key(ACTIVITY, &name, home);
+        current.keys.push(key.clone());
+        key
+    }
+
+    /// Returns whether an answer is only that of an earlier supervisor's request, which came to nothing: the machine was
+    /// not able to perform it, or the run was stopped. The run was resumed since, so it is asked for again.
+    fn is_due_again(&self, key: &str, agent: &AgentId, answer: &HostAnswer) -> bool {
+        let came_to_nothing = match answer {
+            HostAnswer::Interrupted | HostAnswer::Stuck { .. } => true,
+            HostAnswer::Activity { outcome } => {
+                matches!(outcome, ActivityOutcome::Ended | ActivityOutcome::Stuck(_))
+            }
+            _ => false,
         };
-        performed.insert(step.agent.clone(), (step.clone(), number));
-        format!("{}.{number}", step.stem())
+        came_to_nothing
+            && !self.is_stopped.get()
+            && !self.stopped.borrow().contains(agent)
+            && self.sent.iter().any(|sent| sent == key)
     }
 
     /// Asks a host for something that changes nothing, or comes to the same when it is done twice.
@@ -252,10 +285,7 @@ fn at_host(home: &Home, answer: HostAnswer) -> LookupOutcome<()> {
         HostAnswer::Done { outcome } => LookupOutcome::Done(outcome),
         answer => other(answer),
     };
-    let named = |why| {
-        let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
-        format!("host {host}: {why}")
-    };
+    let named = |why| format!("host {}: {why}", home.host_name());
     match outcome {
         LookupOutcome::Done(Err(why)) => LookupOutcome::Done(Err(named(why))),
         LookupOutcome::Stuck(why) => LookupOutcome::Stuck(named(why)),
@@ -289,8 +319,9 @@ impl ActivityExecutor for RemoteExecutor {
                 return Rc::clone(&self.here).perform(step, working_dir, activity, again);
             }
             Activity::Commands(commands) => {
-                let running = commands.len().saturating_sub(1);
-                self.commands.borrow_mut().insert(step.agent.clone(), running);
+                let mut running = self.commands.borrow_mut();
+                let running = running.entry(step.agent.clone()).or_default();
+                running.extend(commands.iter().map(|command| command.id));
             }
             Activity::Operation(_)
             | Activity::Command(_)
@@ -300,16 +331,30 @@ impl ActivityExecutor for RemoteExecutor {
         Box::pin(async move {
             let home = working_dir.home.clone();
             self.homes.borrow_mut().insert(step.agent.clone(), home.clone());
-            let key = self.calls.key(ACTIVITY, &self.name(&step), &home);
-            let activity = activity.into();
-            let work = HostWork::Perform { step, working_dir, activity, again };
-            match self.calls.call(key, &home, &work).await {
-                HostAnswer::Activity { outcome } => outcome,
+            let (agent, mut key) = (step.agent.clone(), self.key(&step, &home));
+            let (request, activity) = (step.clone(), activity.into());
+            let mut work = HostWork::Perform { step: request, working_dir, activity, again };
+            let mut answer = self.calls.call(key.clone(), &home, &work).await;
+            while self.is_due_again(&key, &agent, &answer) {
+                key = self.key(&step, &home);
+                if let HostWork::Perform { again, .. } = &mut work {
+                    *again = true;
+                }
+                answer = self.calls.call(key.clone(), &home, &work).await;
+            }
+            match answer {
+                HostAnswer::Activity { outcome } => {
+                    if let ActivityOutcome::Done(Ok(ActivityResult::Commands(ended))) = &outcome
+                        && let Some(running) = self.commands.borrow_mut().get_mut(&agent)
+                    {
+                        running.retain(|id| ended.iter().all(|(other, _)| other != id));
+                    }
+                    outcome
+                }
                 HostAnswer::Interrupted => ActivityOutcome::Ended,
                 HostAnswer::Stuck { why } => ActivityOutcome::Stuck(why),
                 HostAnswer::Refused { why } => {
-                    let host = home.host.as_ref().map_or_else(String::new, ToString::to_string);
-                    ActivityOutcome::Refused(format!("host {host}: {why}"))
+                    ActivityOutcome::Refused(format!("host {}: {why}", home.host_name()))
                 }
                 HostAnswer::Lost { why } => ActivityOutcome::Lost(why),
                 _ => ActivityOutcome::Stuck("the answer of the host is of another kind".to_owned()),
@@ -423,23 +468,24 @@ impl ActivityExecutor for RemoteExecutor {
     }
 
     fn stop_agent(&self, agent: &AgentId) {
+        self.stopped.borrow_mut().insert(agent.clone());
         self.here.stop_agent(agent);
         self.tell(agent, &HostWork::Stop { agent: agent.clone() });
     }
 
     fn keep_commands(&self, agent: &AgentId, wanted: &[CommandId]) {
         let mut commands = self.commands.borrow_mut();
-        if let Some(running) = commands.get_mut(agent)
-            && *running > wanted.len()
-        {
-            *running = wanted.len();
+        let Some(running) = commands.get_mut(agent) else { return };
+        let before = running.len();
+        running.retain(|id| wanted.contains(id));
+        if running.len() < before {
             let wanted = wanted.to_vec();
             self.tell(agent, &HostWork::KeepCommands { agent: agent.clone(), wanted });
         }
     }
 
     fn has_commands(&self, agent: &AgentId) -> bool {
-        self.commands.borrow().get(agent).is_some_and(|&running| running > 0)
+        self.commands.borrow().get(agent).is_some_and(|running| !running.is_empty())
     }
 
     fn begin_no_commands(&self) {
@@ -493,7 +539,8 @@ impl RemoteHosts {
         &self,
         here: Rc<dyn ActivityExecutor>,
     ) -> Rc<dyn ActivityExecutor> {
-        Rc::new(RemoteExecutor::new(self.calls.clone(), here, self.exchanges_work))
+        let (calls, sent) = (self.calls.clone(), self.sent.clone());
+        Rc::new(RemoteExecutor::new(calls, here, self.exchanges_work, sent))
     }
 
     /// Returns the supervisor's feed about the hosts. Only the first call returns it.
@@ -510,5 +557,137 @@ impl RemoteHosts {
         if let Err(error) = self.held.engine.release_run(&self.held.lease, has_ended) {
             tracing::debug!("the lease of the run runs out by itself: {error}");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::{Receiver, channel};
+
+    use tokio::task::LocalSet;
+
+    use super::super::mail_thread::Outgoing;
+    use super::*;
+    use crate::actor::tests::nothing::Nothing;
+    use crate::domain::activity::BodyCommand;
+    use crate::domain::host::{HostEpoch, HostName};
+    use crate::domain::id::RunId;
+    use crate::domain::operation::ShellCommand;
+
+    /// An executor whose earlier supervisor sent these requests, and what it puts out.
+    fn executor(sent: &[&str]) -> (Rc<RemoteExecutor>, HostCalls, Receiver<Outgoing>) {
+        let (outgoing, put_out) = channel();
+        let calls = HostCalls::new(RunId::parse("r").expect("an id"), outgoing);
+        let sent = sent.iter().map(|&key| key.to_owned()).collect();
+        let executor = RemoteExecutor::new(calls.clone(), Rc::new(Nothing), false, sent);
+        (Rc::new(executor), calls, put_out)
+    }
+
+    fn step(step: u64) -> TurnId {
+        TurnId { agent: AgentId::main(), step, turn: 0 }
+    }
+
+    fn dir() -> WorkingDir {
+        let host = Some(HostName::parse("box").expect("a name"));
+        WorkingDir { home: Home { host, epoch: HostEpoch(3) }, ..WorkingDir::default() }
+    }
+
+    fn command() -> Activity {
+        Activity::Command(ShellCommand::of("true"))
+    }
+
+    fn done() -> HostAnswer {
+        let result = ActivityResult::Value("ok".into());
+        HostAnswer::Activity { outcome: ActivityOutcome::Done(Ok(result)) }
+    }
+
+    fn stuck() -> HostAnswer {
+        HostAnswer::Activity { outcome: ActivityOutcome::Stuck("the disk is full".to_owned()) }
+    }
+
+    /// The keys that were sent and those that were forgotten.
+    fn keys(put_out: &Receiver<Outgoing>) -> (Vec<String>, Vec<String>) {
+        let (mut sent, mut forgotten) = (Vec::new(), Vec::new());
+        for part in put_out.try_iter() {
+            match part {
+                Outgoing::Send(request) => sent.push(request.key),
+                Outgoing::Forget(key) => forgotten.push(key),
+                Outgoing::Withdraw(_) | Outgoing::ForgetAll | Outgoing::End => {}
+            }
+        }
+        (sent, forgotten)
+    }
+
+    async fn perform(executor: &Rc<RemoteExecutor>, step: TurnId) -> ActivityOutcome {
+        Rc::clone(executor).perform(step, dir(), command(), true).await
+    }
+
+    #[tokio::test]
+    async fn activity_that_came_to_nothing_is_asked_for_again_after_a_resume() {
+        let old = "r/activity/main-1-0.0/box.3";
+        let ended = || HostAnswer::Activity { outcome: ActivityOutcome::Ended };
+        for nothing in [stuck(), ended(), HostAnswer::Interrupted] {
+            let (executor, calls, put_out) = executor(&[old]);
+            calls.answer(old, nothing.clone());
+            calls.answer("r/activity/main-1-0.1/box.3", done());
+            let outcome = perform(&executor, step(1)).await;
+            assert!(matches!(outcome, ActivityOutcome::Done(Ok(_))), "{nothing:?}: {outcome:?}");
+            assert!(keys(&put_out).1.is_empty(), "a later supervisor needs both");
+
+            let (executor, calls, _put_out) = self::executor(&[]);
+            calls.answer(old, nothing.clone());
+            let outcome = perform(&executor, step(1)).await;
+            assert!(
+                !matches!(outcome, ActivityOutcome::Done(_)),
+                "of this supervisor: {nothing:?}"
+            );
+            let (executor, calls, _put_out) = self::executor(&[old]);
+            executor.stop_agent(&AgentId::main());
+            calls.answer(old, nothing.clone());
+            let outcome = perform(&executor, step(1)).await;
+            assert!(!matches!(outcome, ActivityOutcome::Done(_)), "not needed: {nothing:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn activities_of_a_step_are_forgotten_when_the_next_begins() {
+        let (executor, calls, put_out) = executor(&[]);
+        for key in ["main-1-0.0", "main-1-0.1", "main-2-0.0"] {
+            calls.answer(&format!("r/activity/{key}/box.3"), done());
+        }
+        perform(&executor, step(1)).await;
+        perform(&executor, step(1)).await;
+        assert_eq!(keys(&put_out), (vec![], vec![]));
+        perform(&executor, step(2)).await;
+        let expected = ["r/activity/main-1-0.0/box.3", "r/activity/main-1-0.1/box.3"];
+        assert_eq!(keys(&put_out).1, expected);
+    }
+
+    #[tokio::test]
+    async fn host_ends_the_commands_that_are_no_longer_wanted() {
+        let id = |number| CommandId { step: 1, number };
+        let body = |number| BodyCommand { id: id(number), command: ShellCommand::of("true") };
+        let (executor, calls, put_out) = executor(&[]);
+        let agent = AgentId::main();
+        let commands = Activity::Commands(vec![body(1), body(2)]);
+        let performed = Rc::clone(&executor).perform(step(1), dir(), commands, false);
+        LocalSet::new()
+            .run_until(async {
+                let performing = tokio::task::spawn_local(performed);
+                tokio::task::yield_now().await;
+                assert!(executor.has_commands(&agent));
+                keys(&put_out);
+                executor.keep_commands(&agent, &[id(1), id(2)]);
+                assert!(keys(&put_out).0.is_empty(), "all are wanted");
+                let result = ActivityResult::Commands(vec![(id(1), Ok("ok".into()))]);
+                let outcome = ActivityOutcome::Done(Ok(result));
+                calls.answer("r/activity/main-1-0.0/box.3", HostAnswer::Activity { outcome });
+                performing.await.expect("performed");
+                assert!(executor.has_commands(&agent), "the other runs");
+                executor.keep_commands(&agent, &[]);
+                assert_eq!(keys(&put_out).0.len(), 1);
+                assert!(!executor.has_commands(&agent));
+            })
+            .await;
     }
 }

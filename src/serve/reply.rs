@@ -123,8 +123,10 @@ pub fn json_text(text: &'static str) -> PageReply {
 }
 
 fn json_with(status: StatusCode, value: &impl Serialize) -> PageReply {
-    let text = serde_json::to_string(value).unwrap_or_default();
-    reply(status, "application/json", ReplyBody::whole(text))
+    match serde_json::to_string(value) {
+        Ok(text) => reply(status, "application/json", ReplyBody::whole(text)),
+        Err(why) => error(StatusCode::INTERNAL_SERVER_ERROR, &why.to_string()),
+    }
 }
 
 /// Returns a stream of events.

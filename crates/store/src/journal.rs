@@ -136,11 +136,17 @@ impl JournalReader {
     /// Returns the error for a record that is damaged, or that a newer raymond wrote.
     pub fn damaged(&self, seq: u64, flaw: &RecordError) -> Error {
         let path = self.path.clone();
-        let base = self.reader.get_ref().note();
-        if let Some(base) = base.filter(|base| seq <= base.seq) {
-            return Error::BaseGone { path: base_beside(&path), run: base.run.clone() };
+        match self.reader.get_ref().note() {
+            Some(base) if seq <= base.seq => {
+                Error::BaseGone { path: base_beside(&path), run: base.run.clone() }
+            }
+            _ => flaw.in_journal(&path, seq, self.line_of(seq)),
         }
-        flaw.in_journal(&path, seq)
+    }
+
+    /// Returns the line of a record in the file: the journal of a branch begins after its base.
+    fn line_of(&self, seq: u64) -> u64 {
+        seq - self.reader.get_ref().note().map_or(0, |base| base.seq.min(seq))
     }
 
     /// Reads the records of one batch; returns whether they are all there.
@@ -456,7 +462,7 @@ fn replay_after(
         }
         _ if extent.last > 0 => Err(Error::Damaged {
             path: dir.journal(),
-            line: extent.last + 1,
+            line: journal.line_of(extent.last + 1),
             record: extent.last + 1,
             why: format!("it is missing, and the snapshot is at record {expected}"),
         }),
@@ -491,6 +497,9 @@ mod journal_file_tests {
             let from = usize::try_from(from).expect("small");
             assert_eq!(text, "baseown"[from..]);
         }
+        let reader = JournalReader::open(&journal).expect("opened");
+        let damaged = reader.damaged(3, &RecordError::Meaning("odd".to_owned()));
+        assert!(matches!(damaged, Error::Damaged { line: 2, record: 3, .. }), "{damaged}");
         std::fs::write(base_beside(&journal), "bas").expect("cut");
         let error = JournalFile::open(&journal).expect_err("too short").to_string();
         assert!(error.contains("of the run other"), "{error}");

@@ -67,9 +67,9 @@ pub enum RecordError {
 }
 
 impl RecordError {
-    /// Returns the error of a journal in which the record with this number has this flaw.
-    pub(super) fn in_journal(&self, journal: &Path, seq: u64) -> Error {
-        let (path, line) = (journal.to_owned(), seq);
+    /// Returns the error of a journal in which the record with this number has this flaw, in this line of its file.
+    pub(super) fn in_journal(&self, journal: &Path, seq: u64, line: u64) -> Error {
+        let path = journal.to_owned();
         match self {
             Self::Newer { format } => Error::NewerRecord { path, line, format: *format },
             flaw => Error::Damaged { path, line, record: seq, why: flaw.to_string() },

@@ -204,7 +204,8 @@ fn proven(lines: &[LogLine], journal: &Path, key: &ProofKey) -> Result<String, E
     let mut text = String::new();
     for line in lines {
         let checked = checked(line, journal)?;
-        let record = record::decode(checked).map_err(|flaw| flaw.in_journal(journal, line.seq))?;
+        let record =
+            record::decode(checked).map_err(|flaw| flaw.in_journal(journal, line.seq, line.seq))?;
         let proven = record::encode_before(&record, record::has_more(checked), Some(key));
         text.push_str(&proven.map_err(|why| damaged(journal, line.seq, why))?);
         text.push('\n');
@@ -213,7 +214,8 @@ fn proven(lines: &[LogLine], journal: &Path, key: &ProofKey) -> Result<String, E
 }
 
 fn checked<'line>(line: &'line LogLine, journal: &Path) -> Result<&'line str, Error> {
-    record::check(line.text.as_bytes(), line.seq).map_err(|flaw| flaw.in_journal(journal, line.seq))
+    record::check(line.text.as_bytes(), line.seq)
+        .map_err(|flaw| flaw.in_journal(journal, line.seq, line.seq))
 }
 
 fn damaged(journal: &Path, seq: u64, why: String) -> Error {

@@ -1,6 +1,6 @@
 //! The snapshot: the run's state at one record, so that recovery need not apply the records before it.
 //!
-//! It is written when the journal has grown by more than the snapshot is long, so that its cost a record stays the
+//! It is written when the journal has grown by more than twice the snapshot's length, so that its cost a record stays the
 //! same however long a run is. A snapshot that is unreadable or of an earlier version costs nothing but time, because
 //! the journal holds everything; a snapshot of a newer program is refused.
 

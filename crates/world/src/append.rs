@@ -90,10 +90,8 @@ pub(super) fn append(
     let written = file.write_all(content.as_bytes()).and_then(|()| file.sync_all());
     if let Err(error) = written {
         // On a full disk the written part is cut off again, and the intent is removed. If it cannot be cut off, the
-        // next try completes it.
-        if file.metadata().is_ok_and(|now| now.len() <= end + content.len() as u64)
-            && file.set_len(end).is_ok()
-        {
+        // next try completes it. Another program may have added to the file meanwhile: that stays.
+        if ends_with_part_of(path, end, content).unwrap_or(false) && file.set_len(end).is_ok() {
             let _ = std::fs::remove_file(&intents);
         }
         return Err(failed(error));
@@ -128,6 +126,15 @@ fn complete(intent: &AppendIntent, notes: &OperationNotes) -> Result<(), Operati
         // The outcome stays unknown, so only the beginning is noted.
         RedoOutcome::Lost => note.begin(),
     }
+}
+
+/// Returns whether a file has nothing after `end` but a beginning of a content.
+fn ends_with_part_of(path: &Path, end: u64, content: &str) -> std::io::Result<bool> {
+    let mut file = File::open(path)?;
+    file.seek(SeekFrom::Start(end))?;
+    let mut there = Vec::new();
+    file.take(content.len() as u64 + 1).read_to_end(&mut there)?;
+    Ok(content.as_bytes().starts_with(&there))
 }
 
 fn redo(intent: &AppendIntent) -> std::io::Result<RedoOutcome> {
@@ -490,6 +497,18 @@ mod tests {
         let ground = Ground::new();
         std::fs::create_dir(ground.file()).expect("made");
         assert!(matches!(ground.add("a", "x", false), Err(OperationError::Failed(_))));
+    }
+
+    #[test]
+    fn what_another_program_added_is_not_a_part_of_the_content() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("log");
+        let parts = ["old", "oldne", "oldnew\n"].map(|text| (text, true));
+        let others = ["oldnetheirs", "oldnew\n+"].map(|text| (text, false));
+        for (text, is_part) in parts.into_iter().chain(others) {
+            std::fs::write(&path, text).expect("written");
+            assert_eq!(ends_with_part_of(&path, 3, "new\n").ok(), Some(is_part), "{text}");
+        }
     }
 }
 

@@ -269,16 +269,18 @@ pub(super) fn broken(rule: &TextRule, text: &str, texts: &CaseTexts) -> Option<(
 
 /// Returns the first line in which two texts differ.
 fn first_difference(golden: &str, text: &str) -> String {
-    let (mut wanted, mut found) = (golden.trim_end().lines(), text.trim_end().lines());
-    for number in 1.. {
+    // A line keeps its carriage return, which may be all the difference.
+    let (mut wanted, mut found) = (golden.trim_end().split('\n'), text.trim_end().split('\n'));
+    let mut number = 1;
+    loop {
         let (expected, actual) = (wanted.next(), found.next());
         if expected != actual || expected.is_none() {
             let shown =
                 |line: Option<&str>| line.map_or("the end".to_owned(), |line| format!("{line:?}"));
             return format!("line {number} is {}, not {}", shown(actual), shown(expected));
         }
+        number += 1;
     }
-    String::new()
 }
 
 /// Returns whether a state of a path is the expected one. The file of a graph or a program may be left out.
@@ -432,5 +434,11 @@ mod tests {
         assert_eq!(differs("result: { fields: { a.0: 7 } }", &[]), None);
         let difference = "the result of main has a.0: 8 / 7".to_owned();
         assert_eq!(differs("result: { fields: { a.0: 8 } }", &[]), Some((23, difference)));
+    }
+
+    #[test]
+    fn first_difference_shows_a_carriage_return() {
+        assert_eq!(first_difference("a\r\nb", "a\nb"), r#"line 1 is "a", not "a\r""#);
+        assert_eq!(first_difference("a\nb\n", "a"), r#"line 2 is the end, not "b""#);
     }
 }

@@ -1,5 +1,6 @@
-//! An agent program and its dialogue about a turn: the seam between the processes that raymond runs and what each
-//! program says. Pure: no program reads a file, a clock or a process.
+//! An agent program and its dialogue about a turn: what processes and their runner ask of a program. Pure.
+//!
+//! No program reads a file, a clock or a process.
 
 use std::fmt::Debug;
 use std::sync::Arc;

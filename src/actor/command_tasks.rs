@@ -49,7 +49,10 @@ impl CommandTasks {
     ) {
         for command in commands {
             let key = (agent.clone(), command.id);
-            if self.is_closed.get() || self.tasks.borrow().contains_key(&key) {
+            // A command that the machine was not able to begin is begun again when it is asked for again.
+            let is_kept =
+                |task: &CommandTask| !matches!(task.outcome, Some(ActivityOutcome::Stuck(_)));
+            if self.is_closed.get() || self.tasks.borrow().get(&key).is_some_and(is_kept) {
                 continue;
             }
             let stop = watch::Sender::new(false);

@@ -552,7 +552,10 @@ impl HostCalls {
 
     /// Has a request with its answer forgotten, because what followed from it is recorded.
     pub(super) fn forget(&self, key: String) {
-        lock(&self.open).early.remove(&key);
+        let mut open = lock(&self.open);
+        open.early.remove(&key);
+        open.waiting.remove(&key);
+        drop(open);
         self.put(Outgoing::Forget(key));
     }
 

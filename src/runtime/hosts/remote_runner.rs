@@ -15,7 +15,7 @@ use crate::actor::runner::{
 };
 use crate::actor::supervisor::HostFeed;
 use crate::actor::supervisor::PlacementMode;
-use crate::domain::activity::{Activity, ActivityOutcome, ActivityResult, CommandId};
+use crate::domain::activity::{Activity, ActivityOutcome, CommandId};
 use crate::domain::fact::{FactChange, FactSelection, KnownFacts};
 use crate::domain::git_exchange::ExchangeDirection;
 use crate::domain::host::Home;
@@ -205,9 +205,11 @@ pub(in crate::runtime) struct RemoteExecutor {
     exchanges_work: bool,
     /// True once nothing more is to begin.
     is_stopped: Cell<bool>,
+    /// True once no command is to begin, because the run comes to a pause.
+    is_pausing: Cell<bool>,
     /// The agents that are no longer needed.
     stopped: RefCell<HashSet<AgentId>>,
-    /// The commands of bodies that may run for an agent.
+    /// The commands of bodies that run for an agent, or have ended and are still named by its position.
     commands: RefCell<HashMap<AgentId, BTreeSet<CommandId>>>,
 }
 
@@ -225,8 +227,19 @@ impl RemoteExecutor {
         sent: Vec<String>,
     ) -> Self {
         let (homes, performed, commands, stopped) = Default::default();
-        let is_stopped = Cell::new(false);
-        Self { calls, here, homes, performed, exchanges_work, sent, is_stopped, stopped, commands }
+        let (is_stopped, is_pausing) = (Cell::new(false), Cell::new(false));
+        Self {
+            calls,
+            here,
+            homes,
+            sent,
+            performed,
+            exchanges_work,
+            is_stopped,
+            is_pausing,
+            stopped,
+            commands,
+        }
     }
 
     /// Returns the key of the next activity of a step. A supervisor that takes over the run repeats a step that is not
@@ -248,10 +261,11 @@ impl RemoteExecutor {
     }
 
     /// Returns whether an answer is only that of an earlier supervisor's request, which came to nothing: the machine was
-    /// not able to perform it, or the run was stopped. The run was resumed since, so it is asked for again.
+    /// not able to perform it, or the run was stopped. The run was resumed since, so it is asked for again, unless it is
+    /// being stopped again. `Interrupted` is not such an answer: this supervisor has withdrawn the request itself.
     fn is_due_again(&self, key: &str, agent: &AgentId, answer: &HostAnswer) -> bool {
         let came_to_nothing = match answer {
-            HostAnswer::Interrupted | HostAnswer::Stuck { .. } => true,
+            HostAnswer::Stuck { .. } => true,
             HostAnswer::Activity { outcome } => {
                 matches!(outcome, ActivityOutcome::Ended | ActivityOutcome::Stuck(_))
             }
@@ -259,6 +273,7 @@ impl RemoteExecutor {
         };
         came_to_nothing
             && !self.is_stopped.get()
+            && !self.is_pausing.get()
             && !self.stopped.borrow().contains(agent)
             && self.sent.iter().any(|sent| sent == key)
     }
@@ -343,14 +358,7 @@ impl ActivityExecutor for RemoteExecutor {
                 answer = self.calls.call(key.clone(), &home, &work).await;
             }
             match answer {
-                HostAnswer::Activity { outcome } => {
-                    if let ActivityOutcome::Done(Ok(ActivityResult::Commands(ended))) = &outcome
-                        && let Some(running) = self.commands.borrow_mut().get_mut(&agent)
-                    {
-                        running.retain(|id| ended.iter().all(|(other, _)| other != id));
-                    }
-                    outcome
-                }
+                HostAnswer::Activity { outcome } => outcome,
                 HostAnswer::Interrupted => ActivityOutcome::Ended,
                 HostAnswer::Stuck { why } => ActivityOutcome::Stuck(why),
                 HostAnswer::Refused { why } => {
@@ -489,6 +497,7 @@ impl ActivityExecutor for RemoteExecutor {
     }
 
     fn begin_no_commands(&self) {
+        self.is_pausing.set(true);
         self.here.begin_no_commands();
     }
 }
@@ -569,7 +578,7 @@ mod tests {
     use super::super::mail_thread::Outgoing;
     use super::*;
     use crate::actor::tests::nothing::Nothing;
-    use crate::domain::activity::BodyCommand;
+    use crate::domain::activity::{ActivityResult, BodyCommand};
     use crate::domain::host::{HostEpoch, HostName};
     use crate::domain::id::RunId;
     use crate::domain::operation::ShellCommand;
@@ -626,7 +635,7 @@ mod tests {
     async fn activity_that_came_to_nothing_is_asked_for_again_after_a_resume() {
         let old = "r/activity/main-1-0.0/box.3";
         let ended = || HostAnswer::Activity { outcome: ActivityOutcome::Ended };
-        for nothing in [stuck(), ended(), HostAnswer::Interrupted] {
+        for nothing in [stuck(), ended(), HostAnswer::Stuck { why: "full".to_owned() }] {
             let (executor, calls, put_out) = executor(&[old]);
             calls.answer(old, nothing.clone());
             calls.answer("r/activity/main-1-0.1/box.3", done());
@@ -641,12 +650,21 @@ mod tests {
                 !matches!(outcome, ActivityOutcome::Done(_)),
                 "of this supervisor: {nothing:?}"
             );
-            let (executor, calls, _put_out) = self::executor(&[old]);
-            executor.stop_agent(&AgentId::main());
-            calls.answer(old, nothing.clone());
-            let outcome = perform(&executor, step(1)).await;
-            assert!(!matches!(outcome, ActivityOutcome::Done(_)), "not needed: {nothing:?}");
+            for stop in [
+                |executor: &RemoteExecutor| executor.stop_agent(&AgentId::main()),
+                |executor: &RemoteExecutor| executor.begin_no_commands(),
+            ] {
+                let (executor, calls, _put_out) = self::executor(&[old]);
+                stop(&executor);
+                calls.answer(old, nothing.clone());
+                let outcome = perform(&executor, step(1)).await;
+                assert!(!matches!(outcome, ActivityOutcome::Done(_)), "not now: {nothing:?}");
+            }
         }
+        let (executor, calls, _put_out) = executor(&[old]);
+        calls.answer(old, HostAnswer::Interrupted);
+        let outcome = perform(&executor, step(1)).await;
+        assert!(matches!(outcome, ActivityOutcome::Ended), "it was withdrawn: {outcome:?}");
     }
 
     #[tokio::test]
@@ -683,6 +701,8 @@ mod tests {
                 let outcome = ActivityOutcome::Done(Ok(result));
                 calls.answer("r/activity/main-1-0.0/box.3", HostAnswer::Activity { outcome });
                 performing.await.expect("performed");
+                executor.keep_commands(&agent, &[id(2)]);
+                assert_eq!(keys(&put_out).0.len(), 1, "the host forgets the outcome");
                 assert!(executor.has_commands(&agent), "the other runs");
                 executor.keep_commands(&agent, &[]);
                 assert_eq!(keys(&put_out).0.len(), 1);

@@ -216,7 +216,12 @@ const RETRY_PAUSE: Duration = Duration::from_millis(500);
 /// The mail that the threads bring.
 #[derive(Debug)]
 pub(super) enum WorkerMail {
-    Request(HostRequest),
+    /// A request for this host.
+    Request {
+        request: HostRequest,
+        /// True if an earlier worker of this host may have begun it.
+        may_have_begun: bool,
+    },
     /// The host may do nothing more.
     Fenced(EngineError),
 }
@@ -364,6 +369,8 @@ impl WorkerSide {
 
     fn receive(&self) {
         let (mut received, mut is_first, size) = (Vec::new(), true, PageSize::new(PAGE));
+        // What an earlier worker of this host has left comes first.
+        let mut may_have_begun = true;
         while !self.has_ended() {
             let page =
                 || size.ask(|most| self.engine.requests(&self.claim, &received, is_first, most));
@@ -376,8 +383,9 @@ impl WorkerSide {
                         return;
                     }
                 }
-                let _ = self.mail.send(WorkerMail::Request(request));
+                let _ = self.mail.send(WorkerMail::Request { request, may_have_begun });
             }
+            may_have_begun &= is_full;
             if !is_full {
                 let host = MailReceiver::Host(&self.claim.host);
                 self.brought(|| self.engine.wait_for_mail(host, MAIL_WAIT));

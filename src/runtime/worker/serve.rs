@@ -124,9 +124,9 @@ impl HostWorker {
             }
             tokio::select! {
                 mail = incoming.recv() => match mail {
-                    Some(WorkerMail::Request(request)) => {
+                    Some(WorkerMail::Request { request, may_have_begun }) => {
                         let worker = Rc::clone(&self);
-                        spawn_local(async move { worker.answer(request).await });
+                        spawn_local(async move { worker.answer(request, may_have_begun).await });
                     }
                     Some(WorkerMail::Fenced(error)) => {
                         self.end_all().await;
@@ -181,15 +181,18 @@ impl HostWorker {
     }
 
     /// Carries out a request and answers it.
-    async fn answer(self: Rc<Self>, request: HostRequest) {
+    async fn answer(self: Rc<Self>, request: HostRequest, may_have_begun: bool) {
         let HostRequest { key, run, body, .. } = request;
-        let work: HostWork = match serde_json::from_str(&body) {
+        let mut work: HostWork = match serde_json::from_str(&body) {
             Ok(work) => work,
             Err(error) => {
                 let why = format!("the request cannot be read: {error}");
                 return self.reply(key, HostAnswer::Refused { why }).await;
             }
         };
+        if let HostWork::Perform { again, .. } = &mut work {
+            *again |= may_have_begun;
+        }
         if let HostWork::Transcript { turns, max_bytes } = work {
             let answer =
                 transcript(self.runs.places.root.run(&run).steps(), turns, max_bytes).await;

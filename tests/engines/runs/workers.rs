@@ -1,5 +1,7 @@
 //! Workers that die, drain, or leave: another one of the same host takes their turns up.
 
+use std::fs;
+
 use rustix::process::Signal;
 
 use super::cluster::Cluster;
@@ -46,6 +48,31 @@ fn turns_that_finish_without_a_worker_are_not_lost() {
     cluster.wait_end();
     cluster.assert_paid_once();
     assert_eq!(cluster.calls().len(), TURNS);
+}
+
+#[test]
+fn command_of_a_worker_that_was_killed_is_not_repeated() {
+    let cluster = Cluster::new().with_environment(&[("RAYMOND_TRUST", "true")]);
+    let (begun, go) = (cluster.root().join("begun"), cluster.root().join("go"));
+    let command = format!(
+        "echo begun >> {}; while [ ! -e {} ]; do sleep 0.05; done",
+        begun.display(),
+        go.display()
+    );
+    let program = format!(
+        "(workflow once (state work (action (run :command \"{command}\")) (terminal :result done)))"
+    );
+    let cluster = cluster.file("workflow.lisp", &program);
+    let machine = cluster.machine("a");
+    let worker = machine.worker(1, &["--allow", "commands"]);
+    let supervisor = cluster.machine("s").run(&[]);
+    let lines = || fs::read_to_string(&begun).unwrap_or_default().lines().count();
+    wait_until("the command begins", || lines() == 1);
+    worker.kill9();
+    let _worker = machine.worker(1, &["--allow", "commands"]);
+    supervisor.wait().says("WF502");
+    fs::write(go, "").expect("written");
+    assert_eq!(lines(), 1, "the command was begun once");
 }
 
 #[test]

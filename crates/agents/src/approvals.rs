@@ -81,7 +81,7 @@ impl ApprovalCalls {
         unanswered.find(|asked| asked.request.call == id)
     }
 
-    /// Notes that the program asks about a call; one that is known already changes nothing.
+    /// Notes that the program asks about a call. A repeated question changes nothing.
     pub(crate) fn asked(&mut self, id: String, request: ApprovalRequest, input: Box<RawValue>) {
         if !self.calls.iter().any(|known| known.request.call == request.call) {
             self.calls.push(AskedCall { id, request, input, status: CallStatus::New });

@@ -30,8 +30,8 @@ pub trait AgentProgram: Debug {
     /// Returns the arguments and variables of a process.
     fn command_line(&self, launch: &ProgramLaunch<'_>) -> LaunchCommand;
 
-    /// Returns the length of the longest prompt that a process can get beside other turns, in bytes. A longer one gets
-    /// a process of its own.
+    /// Returns the length of the longest prompt that a process can get beside other turns, in bytes. A longer prompt
+    /// gets a separate process.
     fn longest_message(&self) -> usize;
 
     /// Begins the dialogue about a turn.

@@ -81,7 +81,6 @@ impl ProcessRunner {
         let is_set = |name: &str| self.inherited.contains(name);
         let mut environment = command::environment(&launch.options.turn, is_set)
             .map_err(|name| TurnFailure::new(FailureCause::Workflow, not_set(&name)))?;
-        let reads_results = launch.reads_results;
         let command_line = self.program.command_line(&ProgramLaunch {
             session: launch.session,
             options: &options,
@@ -89,7 +88,8 @@ impl ProcessRunner {
             folders: &self.folders,
             reads_messages,
             spending_limit: launch.spending_limit,
-            results: reads_results
+            results: launch
+                .reads_results
                 .then(|| self.steps.with_file_name("results").display().to_string()),
             output: launch.output,
             is_set: &|name| is_set(name) || environment.iter().any(|(set, _)| set == name),

@@ -21,7 +21,7 @@ pub struct TurnResult {
     pub structured: Option<String>,
     /// True if it is an error.
     pub is_error: bool,
-    /// The kind of end, such as `success` or `error_during_execution`.
+    /// The kind of end, as the program names it.
     pub subtype: String,
     /// The duration of the turn, in milliseconds.
     pub duration_ms: u64,

@@ -62,8 +62,6 @@ pub struct StreamParser {
     pub limit: Option<RateLimitRejection>,
     /// The version of the program, as it names it.
     pub version: Option<String>,
-    /// True if the program said that it is not logged in.
-    pub not_logged_in: bool,
     /// The traces of an answer of the model.
     pub traces: AnswerTraces,
     /// The answers to the requests of the runtime.

@@ -1,6 +1,5 @@
 //! The lines of the stream: their types, parsed only as far as needed, and how they are assembled from pieces.
 
-use crate::turn_progress::MAX_LINE_BYTES;
 use std::borrow::Cow;
 
 use memchr::{memchr, memmem};
@@ -9,6 +8,8 @@ use raymond_model::time::Timestamp;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
+
+use crate::turn_progress::MAX_LINE_BYTES;
 
 /// One event. Only its kind has to be as expected. A field of an unexpected type counts as absent, so that no change
 /// of the program costs a turn.

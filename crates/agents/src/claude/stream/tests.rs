@@ -143,7 +143,7 @@ fn overlong_line_is_reported_once_and_cost_still_counts() {
 
 #[test]
 fn missing_login_is_detected() {
-    assert!(read(r#"{"type":"assistant","error":"authentication_failed","message":{"model":"<synthetic>","content":[]}}"#).not_logged_in);
+    assert!(read(r#"{"type":"assistant","error":"authentication_failed","message":{"model":"<synthetic>","content":[]}}"#).reported_error.is_some_and(|kind| kind == "authentication_failed"));
 }
 
 #[test]

@@ -65,7 +65,6 @@ impl StreamParser {
 
     fn assistant(&mut self, event: &StreamLine<'_>) {
         let error = text(event.error);
-        self.not_logged_in |= error.as_deref() == Some(AUTHENTICATION_FAILED);
         self.reported_error = error.or(self.reported_error.take());
         let Some(message) = get::<StreamMessage<'_>>(event.message) else {
             if event.message.is_none() && event.is_of_main_agent() {

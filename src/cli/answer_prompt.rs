@@ -110,10 +110,11 @@ impl AnswerPrompt {
         }
         let Some(first) = self.open.first() else { return };
         self.asked = Some((first.agent.clone(), first.step, first.question.node.clone()));
-        self.terminal.line(first.text(&first.agent.to_string()).trim_end());
         self.line.clear();
         self.sent = false;
+        // Keys from before are dropped here: those of somebody who has seen the question are its answer.
         self.keyboard.want(true);
+        self.terminal.line(first.text(&first.agent.to_string()).trim_end());
         self.show();
     }
 

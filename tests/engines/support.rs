@@ -12,7 +12,7 @@ use raymond::engine::shared_log::{
 use raymond::engine::{Engine, EngineError};
 
 /// The time after which a wait fails. It is far longer than any wait of the tests on a busy machine.
-pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
+pub(crate) const WAIT_TIMEOUT: Duration = Duration::from_mins(5);
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// A lease that does not run out while a test runs.

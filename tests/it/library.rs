@@ -109,7 +109,7 @@ fn slow_observer_receives_all_records_before_run_returns() {
     });
     let late = RecordObserver(move |published: &Published| {
         if let Some(told) = has_ended.take() {
-            let _ = told.recv_timeout(Duration::from_mins(1));
+            let _ = told.recv_timeout(Duration::from_mins(5));
         }
         let _ = note.send(published.record.seq);
     });

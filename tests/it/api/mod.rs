@@ -29,7 +29,7 @@ pub(crate) use request::ApiRequest;
 pub(crate) use rule::{ApiRule, on, otherwise};
 
 /// The time after which a wait for a request fails. A loaded machine can start Claude Code many times in it.
-const REQUEST_TIMEOUT: Duration = Duration::from_mins(2);
+const REQUEST_TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A running stand-in.
 pub(crate) struct MessagesApi {

@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde_json::Value;
 
 /// The time after which a reply counts as lost.
-const TIMEOUT: Duration = Duration::from_mins(1);
+const TIMEOUT: Duration = Duration::from_mins(5);
 
 /// A client of a server, with its token.
 #[derive(Debug, Clone)]

@@ -9,11 +9,11 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use super::{RaymondOutcome, Test};
 
-/// The time after which a wait fails, far longer than any wait of the tests on a busy machine: a minute, or the seconds in
-/// `RAYMOND_TEST_WAIT` for a test that was made larger.
-static WAIT_TIMEOUT: LazyLock<Duration> = LazyLock::new(|| {
+/// The time after which a wait fails, far longer than any wait of the tests on a busy machine: five minutes, or the
+/// seconds in `RAYMOND_TEST_WAIT` for a test that was made larger.
+pub(super) static WAIT_TIMEOUT: LazyLock<Duration> = LazyLock::new(|| {
     let given = std::env::var("RAYMOND_TEST_WAIT").ok().and_then(|seconds| seconds.parse().ok());
-    Duration::from_secs(given.unwrap_or(60))
+    Duration::from_secs(given.unwrap_or(300))
 });
 const POLL_INTERVAL: Duration = Duration::from_millis(2);
 

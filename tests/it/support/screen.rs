@@ -15,10 +15,10 @@ use rustix::process::Signal;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
+use super::live::WAIT_TIMEOUT;
 use super::test_folder::RAYMOND;
 use super::{Test, kill, wait_until};
 
-const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
 const POLL_INTERVAL: Duration = Duration::from_millis(5);
 
 /// A `raymond` on a terminal; it is killed when the value is dropped.
@@ -146,7 +146,7 @@ impl TerminalScreen {
     pub(crate) fn wait_until(&self, what: &str, holds: impl Fn(&str) -> bool) -> &Self {
         let start = Instant::now();
         while !holds(&self.text()) {
-            assert!(start.elapsed() < WAIT_TIMEOUT, "never seen: {what}\n{}", self.text());
+            assert!(start.elapsed() < *WAIT_TIMEOUT, "never seen: {what}\n{}", self.text());
             std::thread::sleep(POLL_INTERVAL);
         }
         self
@@ -188,7 +188,7 @@ impl TerminalScreen {
             if let Some(status) = self.child.try_wait().expect("it can be waited for") {
                 return status;
             }
-            assert!(start.elapsed() < WAIT_TIMEOUT, "it never ended:\n{}", self.text());
+            assert!(start.elapsed() < *WAIT_TIMEOUT, "it never ended:\n{}", self.text());
             std::thread::sleep(POLL_INTERVAL);
         }
     }
@@ -207,7 +207,7 @@ impl TerminalScreen {
         };
         while !is_as_before() {
             assert!(
-                start.elapsed() < WAIT_TIMEOUT,
+                start.elapsed() < *WAIT_TIMEOUT,
                 "the terminal is not as before:\n{}",
                 self.text()
             );

@@ -117,7 +117,7 @@ fn abandoned_turn_is_followed_again_and_asked_once() {
     let runtime = runtime.expect("a runtime");
     let local = tokio::task::LocalSet::new();
     let in_time = async {
-        tokio::time::timeout(Duration::from_mins(1), Box::pin(left_and_taken_up(&test))).await
+        tokio::time::timeout(Duration::from_mins(5), Box::pin(left_and_taken_up(&test))).await
     };
     local.block_on(&runtime, in_time).expect("it ends");
     assert_eq!(test.prompts(), ["start", "next", "last"], "each was asked once");

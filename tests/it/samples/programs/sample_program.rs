@@ -15,7 +15,7 @@ use serde_json::Value;
 use super::super::{code, text, told, workflows};
 
 /// The time after which a wait fails. It is far longer than any wait here on a busy machine.
-const WAIT_TIMEOUT: Duration = Duration::from_mins(1);
+const WAIT_TIMEOUT: Duration = Duration::from_mins(5);
 
 pub(super) struct SampleProgram {
     kept: tempfile::TempDir,

@@ -9,6 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use super::engine_note::EngineNote;
+use super::layout::RunsRoot;
 use super::{Error, files};
 use crate::plain_file;
 use crate::plain_file::if_there;
@@ -66,6 +67,16 @@ pub fn acquire(path: &Path, id: &RunId) -> Result<RunLock, Error> {
         .and_then(|()| write!(file, "{}", std::process::id()));
     named.map_err(Error::io("write", path))?;
     Ok(RunLock { file })
+}
+
+/// Waits for the lock on the names of runs: while it is held, nobody else makes or removes a run of this directory.
+///
+/// # Errors
+/// [`Error::Io`].
+pub(crate) fn names_of_runs(root: &RunsRoot) -> Result<RunLock, Error> {
+    let runs = root.runs();
+    let file = File::open(&runs).and_then(|file| file.lock().map(|()| file));
+    Ok(RunLock { file: file.map_err(Error::io("lock", &runs))? })
 }
 
 /// Returns whether a raymond supervises the run of a lock now, and its process id, if it is known. Of the copy of a

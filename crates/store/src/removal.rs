@@ -17,7 +17,7 @@ use rustix::path::Arg;
 use super::draft::is_abandoned;
 use super::layout::RunsRoot;
 use super::user_state::UserState;
-use super::{Error, files, user_state};
+use super::{Error, files, lock, user_state};
 use raymond_model::id::RunId;
 
 /// The beginning of the names of directories that are being removed. No run's id begins with a dot.
@@ -54,10 +54,12 @@ pub fn remove(root: &RunsRoot, id: &RunId, state: Option<&UserState>) -> Result<
     RemovalWalk::of(&runs, false).and_then(|walk| walk.all(&current)).map_err(failed)?;
     let removal = RemovalWalk::of(&runs, true).map_err(failed)?;
     removal.all(&renamed).map_err(failed)?;
+    let held = lock::names_of_runs(root)?;
     renameat(&runs, current, &runs, &renamed).map_err(failed)?;
     files::sync_dir(&root.runs())?;
     // The renamed directory tells of the seal until that is removed.
     state.map_or(Ok(()), |state| user_state::remove(state, root, id))?;
+    drop(held);
     let bytes = removal.all(&renamed).map_err(failed)?;
     if removal.has_moved.get() {
         remove_leftovers(root, state)?;
@@ -81,11 +83,13 @@ pub fn remove_leftovers(root: &RunsRoot, state: Option<&UserState>) -> Result<()
     while let Some(name) = leftover(&runs).map_err(failed)? {
         let removed = name.to_str().ok().and_then(|name| name.strip_prefix(PREFIX));
         // A new run may have taken the name by now.
+        let held = lock::names_of_runs(root)?;
         if let Some((state, id)) = state.zip(removed.and_then(|id| RunId::parse(id).ok()))
             && !root.run(&id).path().exists()
         {
             user_state::remove(state, root, &id)?;
         }
+        drop(held);
         removal.all(&name).map_err(failed)?;
     }
     Ok(())

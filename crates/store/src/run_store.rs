@@ -340,24 +340,30 @@ impl LockedRun {
         let (run, _) = begin(first).map_err(|refused| refused_at(&root.runs(), &refused))?;
         let first_session = journal::first_session(first).to_owned();
         let key = parts.key.clone();
-        let (dir, (lock, keys)) = make_run(root, &run.workflow_id, |draft, dir| {
-            let keys = key.map(|key| RunKeys::of(dir, &first_session, key));
-            let line = encode(first, false, &draft.journal(), keys.as_ref())?;
-            let lock = fill(draft, &line, &run, &parts)?;
-            if let Some((state, seal)) = &parts.seal {
-                user_state::save(state, seal)?;
-            }
-            Ok((lock, keys))
-        })?;
+        let (dir, (lock, keys)) = make_run(
+            root,
+            &run.workflow_id,
+            |draft, dir| {
+                let keys = key.map(|key| RunKeys::of(dir, &first_session, key));
+                let line = encode(first, false, &draft.journal(), keys.as_ref())?;
+                Ok((fill(draft, &line, &run, &parts)?, keys))
+            },
+            |_| match &parts.seal {
+                Some((state, seal)) => user_state::save(state, seal),
+                None => Ok(()),
+            },
+        )?;
         Ok((Self::held(dir, lock, first_session, keys), run))
     }
 }
 
-/// Makes the directory of a run as a whole or not at all: what `fill` writes into its draft gets its name.
+/// Makes the directory of a run as a whole or not at all: what `fill` writes into its draft gets its name. `seal` saves
+/// its seal just before; nobody else gives or takes the name of a run meanwhile, so that no seal is of another run.
 pub(crate) fn make_run<T>(
     root: &RunsRoot,
     id: &RunId,
     fill: impl FnOnce(&RunDir, &RunDir) -> Result<T, Error>,
+    seal: impl FnOnce(&RunDir) -> Result<(), Error>,
 ) -> Result<(RunDir, T), Error> {
     let dir = root.run(id);
     if dir.path().exists() {
@@ -367,6 +373,11 @@ pub(crate) fn make_run<T>(
     files::hide(root.path())?;
     let draft = RunDir(draft_beside(dir.path()));
     let made = fill(&draft, &dir).and_then(|made| {
+        let _held = lock::names_of_runs(root)?;
+        if dir.path().exists() {
+            return Err(Error::Exists { id: id.clone() });
+        }
+        seal(&draft)?;
         publish(&draft, &dir, id)?;
         Ok(made)
     });

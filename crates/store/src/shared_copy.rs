@@ -58,12 +58,16 @@ pub fn last_record(root: &RunsRoot, run: &RunId) -> Result<Option<u64>, Error> {
 /// [`Error::Exists`] if a run with this name exists, [`Error::Damaged`] if a line is not a record, [`Error::Io`].
 pub fn make(root: &RunsRoot, parts: &SharedParts<'_>) -> Result<(), Error> {
     let (state, sealed) = parts.seal;
-    let made = make_run(root, &sealed.run, |draft, dir| {
-        let key = records_key(&state.key()?, dir, &sealed.first_session);
-        let text = proven(parts.lines, &dir.journal(), &key)?;
-        fill(draft, &text, parts)?;
-        user_state::save(state, sealed)
-    });
+    let made = make_run(
+        root,
+        &sealed.run,
+        |draft, dir| {
+            let key = records_key(&state.key()?, dir, &sealed.first_session);
+            let text = proven(parts.lines, &dir.journal(), &key)?;
+            fill(draft, &text, parts)
+        },
+        |_| user_state::save(state, sealed),
+    );
     made.map(drop)
 }
 

@@ -52,15 +52,20 @@ impl LockedRun {
         cut: &JournalCut,
         parts: &NewBranch<'_>,
     ) -> Result<Self, Error> {
-        let (dir, (lock, keys)) = make_run(root, &parts.run.workflow_id, |draft, dir| {
-            let keys = RunKeys::of(dir, &cut.first_session, parts.key.clone());
-            let lines = copied_lines(cut, &parts.record, draft, &keys)?;
-            let lock = fill(draft, source, cut, &lines, parts)?;
-            let (state, unsealed) = &parts.seal;
-            let journal = Some(user_state::seal_of_journal(&draft.journal())?);
-            user_state::save(state, &RunSeal { journal, ..unsealed.clone() })?;
-            Ok((lock, keys))
-        })?;
+        let (dir, (lock, keys)) = make_run(
+            root,
+            &parts.run.workflow_id,
+            |draft, dir| {
+                let keys = RunKeys::of(dir, &cut.first_session, parts.key.clone());
+                let lines = copied_lines(cut, &parts.record, draft, &keys)?;
+                Ok((fill(draft, source, cut, &lines, parts)?, keys))
+            },
+            |draft| {
+                let (state, unsealed) = &parts.seal;
+                let journal = Some(user_state::seal_of_journal(&draft.journal())?);
+                user_state::save(state, &RunSeal { journal, ..unsealed.clone() })
+            },
+        )?;
         Ok(Self::held(dir, lock, cut.first_session.clone(), Some(keys)))
     }
 }

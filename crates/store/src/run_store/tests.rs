@@ -331,3 +331,31 @@ fn journal_cut_inside_acknowledged_part_is_an_error() {
         assert!(read(&root).is_err(), "overwritten from {end}");
     }
 }
+
+#[test]
+fn run_whose_name_was_taken_meanwhile_saves_no_seal() {
+    let place = tempfile::tempdir().expect("a directory");
+    let root = RunsRoot::new(place.path());
+    let is_sealed = std::cell::Cell::new(false);
+    let made = make_run(
+        &root,
+        &id(),
+        |draft, dir| {
+            files::make_draft_dir(draft.path())?;
+            // Another process is faster.
+            std::fs::create_dir(dir.path()).expect("made");
+            Ok(())
+        },
+        |_| {
+            is_sealed.set(true);
+            Ok(())
+        },
+    );
+    assert!(matches!(made, Err(Error::Exists { .. })) && !is_sealed.get());
+    std::fs::remove_dir(root.run(&id()).path()).expect("removed");
+    let held = lock::names_of_runs(&root).expect("held");
+    let other = std::fs::File::open(root.runs()).expect("opened");
+    assert!(other.try_lock().is_err(), "no other run gets or loses a name now");
+    drop(held);
+    assert!(other.try_lock().is_ok());
+}

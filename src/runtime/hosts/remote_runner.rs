@@ -207,6 +207,8 @@ pub(in crate::runtime) struct RemoteExecutor {
     is_stopped: Cell<bool>,
     /// True once no command is to begin, because the run comes to a pause.
     is_pausing: Cell<bool>,
+    /// The agents for which a host performs something now.
+    performing: RefCell<BTreeSet<AgentId>>,
     /// The agents that are no longer needed.
     stopped: RefCell<HashSet<AgentId>>,
     /// The commands of bodies that run for an agent, or have ended and are still named by its position.
@@ -226,7 +228,7 @@ impl RemoteExecutor {
         exchanges_work: bool,
         sent: Vec<String>,
     ) -> Self {
-        let (homes, performed, commands, stopped) = Default::default();
+        let (homes, performed, performing, commands, stopped) = Default::default();
         let (is_stopped, is_pausing) = (Cell::new(false), Cell::new(false));
         Self {
             calls,
@@ -237,6 +239,7 @@ impl RemoteExecutor {
             exchanges_work,
             is_stopped,
             is_pausing,
+            performing,
             stopped,
             commands,
         }
@@ -349,6 +352,7 @@ impl ActivityExecutor for RemoteExecutor {
             let (agent, mut key) = (step.agent.clone(), self.key(&step, &home));
             let (request, activity) = (step.clone(), activity.into());
             let mut work = HostWork::Perform { step: request, working_dir, activity, again };
+            self.performing.borrow_mut().insert(agent.clone());
             let mut answer = self.calls.call(key.clone(), &home, &work).await;
             while self.is_due_again(&key, &agent, &answer) {
                 key = self.key(&step, &home);
@@ -357,6 +361,7 @@ impl ActivityExecutor for RemoteExecutor {
                 }
                 answer = self.calls.call(key.clone(), &home, &work).await;
             }
+            self.performing.borrow_mut().remove(&agent);
             match answer {
                 HostAnswer::Activity { outcome } => outcome,
                 HostAnswer::Interrupted => ActivityOutcome::Ended,
@@ -473,6 +478,9 @@ impl ActivityExecutor for RemoteExecutor {
         self.is_stopped.set(true);
         self.here.stop();
         self.calls.withdraw("");
+        for agent in self.performing.borrow().iter() {
+            self.tell(agent, &HostWork::Stop { agent: agent.clone() });
+        }
     }
 
     fn stop_agent(&self, agent: &AgentId) {

@@ -4,9 +4,10 @@ use std::fs;
 
 use rustix::process::Signal;
 
-use super::cluster::Cluster;
+use super::cluster::{Cluster, RUN};
 use super::fake::{answers, holds};
 use super::flows::{TURNS, held_at_work, three};
+use super::process::OwnProcess;
 use crate::support::wait_until;
 
 #[test]
@@ -50,29 +51,44 @@ fn turns_that_finish_without_a_worker_are_not_lost() {
     assert_eq!(cluster.calls().len(), TURNS);
 }
 
+/// A program whose command notes that it begins, and runs until it may end.
+fn one_command(cluster: Cluster) -> Cluster {
+    let (begun, go) = (cluster.root().join("begun"), cluster.root().join("go"));
+    let (begun, go) = (begun.display(), go.display());
+    let command = format!("echo begun >> {begun}; while [ ! -e {go} ]; do sleep 0.05; done");
+    let work = format!("(action (run :command \"{command}\"))");
+    let program = format!("(workflow once (state work {work} (terminal :result done)))");
+    cluster.file("workflow.lisp", &program)
+}
+
+fn begun(cluster: &Cluster) -> usize {
+    let lines = fs::read_to_string(cluster.root().join("begun")).unwrap_or_default();
+    lines.lines().count()
+}
+
 #[test]
 fn command_of_a_worker_that_was_killed_is_not_repeated() {
-    let cluster = Cluster::new().with_environment(&[("RAYMOND_TRUST", "true")]);
-    let (begun, go) = (cluster.root().join("begun"), cluster.root().join("go"));
-    let command = format!(
-        "echo begun >> {}; while [ ! -e {} ]; do sleep 0.05; done",
-        begun.display(),
-        go.display()
-    );
-    let program = format!(
-        "(workflow once (state work (action (run :command \"{command}\")) (terminal :result done)))"
-    );
-    let cluster = cluster.file("workflow.lisp", &program);
+    let cluster = one_command(Cluster::new().with_environment(&[("RAYMOND_TRUST", "true")]));
     let machine = cluster.machine("a");
     let worker = machine.worker(1, &["--allow", "commands"]);
     let supervisor = cluster.machine("s").run(&[]);
-    let lines = || fs::read_to_string(&begun).unwrap_or_default().lines().count();
-    wait_until("the command begins", || lines() == 1);
+    wait_until("the command begins", || begun(&cluster) == 1);
     worker.kill9();
     let _worker = machine.worker(1, &["--allow", "commands"]);
     supervisor.wait().says("WF502");
-    fs::write(go, "").expect("written");
-    assert_eq!(lines(), 1, "the command was begun once");
+    assert_eq!(begun(&cluster), 1, "the command was begun once");
+}
+
+#[test]
+fn command_at_a_host_is_ended_when_a_stop_has_waited_for_it() {
+    let cluster = one_command(Cluster::new().with_environment(&[("RAYMOND_TRUST", "true")]));
+    let _worker = cluster.machine("a").worker(1, &["--allow", "commands"]);
+    let supervisor = cluster.machine("s").run(&["--shutdown", "1s"]);
+    wait_until("the command begins", || begun(&cluster) == 1);
+    cluster.machine("c").raymond(&["stop", RUN]).ok();
+    supervisor.wait().code(130);
+    let command = |living: &[OwnProcess]| living.iter().any(|one| one.has_text("echo begun"));
+    wait_until("the command ends", || !command(&cluster.processes()));
 }
 
 #[test]

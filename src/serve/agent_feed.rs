@@ -182,12 +182,7 @@ pub fn conversation(steps: &Path, turn: &TurnId) -> TurnConversation {
     let mut found = TurnConversation::default();
     let find = || TurnTranscript::find(steps, &turn.stem());
     // What can be read of a file that has an error is shown.
-    let _ = find().map(|stream| {
-        stream.for_each_line(|line| {
-            found.take(line);
-            Ok(())
-        })
-    });
+    let _ = find().map(|stream| stream.for_each_event(|event| found.take(event)));
     if !found.has_prompt()
         && let Some(Ok(texts)) = find().map(TurnTranscript::prompt_and_reply)
         && let Some(prompt) = texts.prompt

@@ -1,6 +1,6 @@
-//! The conversation of a turn, from the lines of its stream. Pure.
+//! The conversation of a turn, from its events. Pure.
 //!
-//! A line that is not understood is left out. All texts are bounded, and so is their number: the beginning of a very
+//! All texts are bounded, and so is their number: the beginning of a very
 //! long turn is left out and counted.
 
 use schemars::JsonSchema;
@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::domain::tool_call::beginning;
+use crate::process::turn_event::TurnEvent;
 
 /// The most bytes of a text.
 const MAX_TEXT_BYTES: usize = 32 * 1024;
@@ -79,19 +80,42 @@ pub struct TurnConversation {
 }
 
 impl TurnConversation {
-    /// Adds the entries of a line.
-    pub fn take(&mut self, line: &str) {
-        let Ok(event) = serde_json::from_str::<Value>(line) else { return };
-        let is_sub = event["parent_tool_use_id"].is_string();
-        match event["type"].as_str() {
-            Some("assistant") => self.assistant(&event, is_sub),
-            Some("user") => self.user(&event, is_sub),
-            Some("system") if event["subtype"] == "api_retry" => {
-                let attempt = event["attempt"].as_u64().unwrap_or(1);
-                self.add(note(&format!("waiting for the API (attempt {attempt})"), false));
+    /// Adds the entry of an event.
+    pub fn take(&mut self, event: TurnEvent) {
+        match event {
+            TurnEvent::Read { text } => {
+                if !self.has_prompt() {
+                    self.add(ConversationEntry::Prompt { text: cut(text) });
+                }
             }
-            Some("result") => self.result(&event),
-            _ => {}
+            TurnEvent::Wrote { text, parent } => {
+                self.add(ConversationEntry::Text { text: cut(text), sub: parent.is_some() });
+            }
+            TurnEvent::Thought { text, parent: None } => {
+                self.add(ConversationEntry::Thinking { text: cut(text) });
+            }
+            TurnEvent::ToolCalled { id, tool, input, parent, .. } => {
+                let sub = parent.is_some();
+                let (id, name, input) = (cut(id), cut(tool), bounded(input));
+                self.add(ConversationEntry::Tool { id, name, input, sub });
+            }
+            TurnEvent::ToolEnded { id, output, is_error, .. } => {
+                let (id, text) = (cut(id), cut(output));
+                self.add(ConversationEntry::Result { id, text, error: is_error });
+            }
+            TurnEvent::Waits { attempt } => {
+                self.add(note(format!("waiting for the API (attempt {attempt})"), false));
+            }
+            TurnEvent::Result { text, is_error, is_of_task: false, .. } => {
+                let text = match text.filter(|_| is_error) {
+                    Some(text) => format!("the turn failed: {text}"),
+                    None => "the turn is over".to_owned(),
+                };
+                self.add(note(text, is_error));
+            }
+            TurnEvent::Thought { .. }
+            | TurnEvent::ToolRefused { .. }
+            | TurnEvent::Result { .. } => {}
         }
     }
 
@@ -113,88 +137,25 @@ impl TurnConversation {
         }
         self.entries.push(entry);
     }
-
-    fn assistant(&mut self, event: &Value, sub: bool) {
-        for block in event["message"]["content"].as_array().into_iter().flatten() {
-            let text = |key: &str| cut(block[key].as_str().unwrap_or_default());
-            match block["type"].as_str() {
-                Some("text") => self.add(ConversationEntry::Text { text: text("text"), sub }),
-                Some("thinking") if !sub => {
-                    self.add(ConversationEntry::Thinking { text: text("thinking") });
-                }
-                Some("tool_use") => self.add(ConversationEntry::Tool {
-                    id: text("id"),
-                    name: text("name"),
-                    input: bounded(&block["input"]),
-                    sub,
-                }),
-                _ => {}
-            }
-        }
-    }
-
-    fn user(&mut self, event: &Value, is_sub: bool) {
-        let content = &event["message"]["content"];
-        if event["isReplay"] == true && !is_sub {
-            let text = texts(content);
-            if !text.is_empty() && !self.has_prompt() {
-                self.add(ConversationEntry::Prompt { text: cut(&text) });
-            }
-        }
-        for block in content.as_array().into_iter().flatten() {
-            if block["type"] == "tool_result" {
-                self.add(ConversationEntry::Result {
-                    id: cut(block["tool_use_id"].as_str().unwrap_or_default()),
-                    text: cut(&texts(&block["content"])),
-                    error: block["is_error"] == true,
-                });
-            }
-        }
-    }
-
-    fn result(&mut self, event: &Value) {
-        if event["origin"].is_object() {
-            return;
-        }
-        let is_error = event["is_error"] == true;
-        let text = match event["result"].as_str() {
-            Some(text) if is_error => format!("the turn failed: {text}"),
-            _ => "the turn is over".to_owned(),
-        };
-        self.add(note(&text, is_error));
-    }
 }
 
-fn note(text: &str, error: bool) -> ConversationEntry {
+fn note(text: String, error: bool) -> ConversationEntry {
     ConversationEntry::Note { text: cut(text), error }
 }
 
-fn cut(text: &str) -> String {
-    beginning(text.to_owned(), MAX_TEXT_BYTES)
-}
-
-/// Returns the texts of a content, which is a text or a list of blocks.
-fn texts(content: &Value) -> String {
-    match content {
-        Value::String(text) => text.clone(),
-        Value::Array(blocks) => {
-            let texts = blocks.iter().filter_map(|block| block["text"].as_str());
-            texts.collect::<Vec<_>>().join("\n")
-        }
-        _ => String::new(),
-    }
+fn cut(text: String) -> String {
+    beginning(text, MAX_TEXT_BYTES)
 }
 
 /// Returns an input, each of whose texts is bounded; as a text if it is still long.
-fn bounded(input: &Value) -> Value {
-    let mut input = input.clone();
+fn bounded(mut input: Value) -> Value {
     for value in input.as_object_mut().into_iter().flat_map(|fields| fields.values_mut()) {
         if let Value::String(text) = value {
-            *text = cut(text);
+            *text = cut(std::mem::take(text));
         }
     }
     let whole = input.to_string();
-    if whole.len() > 2 * MAX_TEXT_BYTES { Value::String(cut(&whole)) } else { input }
+    if whole.len() > 2 * MAX_TEXT_BYTES { Value::String(cut(whole)) } else { input }
 }
 
 #[cfg(test)]
@@ -202,37 +163,58 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-
-    fn of(lines: &[Value]) -> Vec<Value> {
-        let mut turn = TurnConversation::default();
-        for line in lines {
-            turn.take(&line.to_string());
-        }
-        turn.take("no json");
-        turn.entries.iter().map(|entry| json!(entry)).collect()
-    }
+    use crate::domain::tool_call::ToolKind;
 
     #[test]
-    fn lines_become_entries_in_order() {
-        let content = |blocks: Value| json!({ "content": blocks });
-        let entries = of(&[
-            json!({ "type": "user", "isReplay": true, "message": content(json!([{ "type": "text", "text": "do it" }])) }),
-            json!({ "type": "assistant", "message": content(json!([
-                { "type": "thinking", "thinking": "hm" },
-                { "type": "text", "text": "<b>I</b>" },
-                { "type": "tool_use", "id": "t", "name": "Bash", "input": { "command": "ls" } }])) }),
-            json!({ "type": "user", "message": content(json!([
-                { "type": "tool_result", "tool_use_id": "t", "content": [{ "type": "text", "text": "a" }], "is_error": true }])) }),
-            json!({ "type": "stream_event", "event": {} }),
-            json!({ "type": "result", "result": "<result>ok</result>" }),
-        ]);
+    fn events_become_entries_in_order() {
+        let mut turn = TurnConversation::default();
+        let parent = || Some("t".to_owned());
+        let result = |is_error, is_of_task| TurnEvent::Result {
+            text: Some("no room".to_owned()),
+            structured: None,
+            is_error,
+            is_of_task,
+        };
+        for event in [
+            TurnEvent::Read { text: "do it".to_owned() },
+            TurnEvent::Read { text: "a message of a person".to_owned() },
+            TurnEvent::Thought { text: "hm".to_owned(), parent: None },
+            TurnEvent::Thought { text: "hidden".to_owned(), parent: parent() },
+            TurnEvent::Wrote { text: "<b>I</b>".to_owned(), parent: None },
+            TurnEvent::ToolCalled {
+                id: "t".to_owned(),
+                tool: "Bash".to_owned(),
+                kind: ToolKind::Shell,
+                input: json!({ "command": "ls" }),
+                parent: None,
+                at: None,
+            },
+            TurnEvent::Wrote { text: "of a sub-agent".to_owned(), parent: parent() },
+            TurnEvent::ToolEnded {
+                id: "t".to_owned(),
+                output: "a".to_owned(),
+                is_error: true,
+                is_refused: false,
+                at: None,
+            },
+            TurnEvent::Waits { attempt: 2 },
+            result(false, true),
+            result(false, false),
+            result(true, false),
+        ] {
+            turn.take(event);
+        }
+        let entries: Vec<Value> = turn.entries.iter().map(|entry| json!(entry)).collect();
         let expected = [
             json!({ "kind": "prompt", "text": "do it" }),
             json!({ "kind": "thinking", "text": "hm" }),
             json!({ "kind": "text", "text": "<b>I</b>" }),
             json!({ "kind": "tool", "id": "t", "name": "Bash", "input": { "command": "ls" } }),
+            json!({ "kind": "text", "text": "of a sub-agent", "sub": true }),
             json!({ "kind": "result", "id": "t", "text": "a", "error": true }),
+            json!({ "kind": "note", "text": "waiting for the API (attempt 2)" }),
             json!({ "kind": "note", "text": "the turn is over" }),
+            json!({ "kind": "note", "text": "the turn failed: no room", "error": true }),
         ];
         assert_eq!(entries, expected);
     }
@@ -240,14 +222,12 @@ mod tests {
     #[test]
     fn long_texts_and_turns_are_bounded() {
         let long = "ü".repeat(MAX_TEXT_BYTES);
-        let block = json!([{ "type": "text", "text": long }]);
-        let line = json!({ "type": "assistant", "message": { "content": block } }).to_string();
         let mut turn = TurnConversation::default();
         for _ in 0..MAX_ENTRIES + 2 {
-            turn.take(&line);
+            turn.take(TurnEvent::Wrote { text: long.clone(), parent: None });
         }
         assert_eq!((turn.entries.len(), turn.left_out), (MAX_ENTRIES, 2));
         let input = json!({ "a": long, "b": long, "c": long });
-        assert!(bounded(&input).to_string().len() < 3 * MAX_TEXT_BYTES);
+        assert!(bounded(input).to_string().len() < 3 * MAX_TEXT_BYTES);
     }
 }

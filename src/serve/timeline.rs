@@ -12,7 +12,7 @@ use crate::domain::ledger::{ChargeKind, LedgerCharge, cost_of};
 use crate::domain::money::Usd;
 use crate::domain::time::Timestamp;
 use crate::domain::turn::TurnId;
-use crate::process::claude::{tool_calls, turn_transcript};
+use crate::process::claude::{model_times, turn_transcript};
 use crate::store;
 use crate::store::journal::JournalReader;
 use crate::store::layout::RunDir;
@@ -130,7 +130,7 @@ pub fn read(dir: &RunDir) -> Result<RunTimeline, store::Error> {
     let steps = dir.steps();
     let turns: Vec<TurnId> = fold.bars.iter().map(turn_of).collect();
     for ((bar, turn), model) in
-        fold.bars.iter_mut().zip(&turns).zip(tool_calls::read(&steps, &turns))
+        fold.bars.iter_mut().zip(&turns).zip(model_times::read(&steps, &turns))
     {
         (bar.begun, bar.model_ms) = (begun(&steps, bar, turn), model);
     }

@@ -4,13 +4,14 @@
 
 pub mod arguments;
 pub(crate) mod classify;
+pub(crate) mod events;
 pub mod message;
+pub mod model_times;
 pub(crate) mod partial_message_removal;
 pub mod program;
 pub mod session_files;
 pub(crate) mod session_recap;
 pub mod startup;
 pub mod stream;
-pub mod tool_calls;
 pub mod turn_transcript;
 pub(crate) mod usage_limit;

@@ -18,15 +18,17 @@ use raymond_store::plain_file;
 use serde_json::Value;
 
 use crate::background::TurnRemainder;
+use crate::claude::events::of_line;
 use crate::claude::message;
 use crate::claude::stream::StreamParser;
 use crate::claude::stream::activity::TurnActivity;
 use crate::claude::stream::line::{
     AssembledLine, LineKind, RawField, StreamLine, StreamLineAssembler, get, text,
 };
-use crate::claude::tool_calls::ToolCalls;
 use crate::host::timestamp;
+use crate::tool_calls::ToolCalls;
 use crate::transcript::{ProcessFiles, TurnFiles};
+use crate::turn_event::TurnEvent;
 use crate::turn_progress::{LineTooLong, TurnResult};
 
 /// The maximum size of a prompt, in bytes.
@@ -105,7 +107,11 @@ impl TurnTranscript {
         let (mut written, mut calls) = (None, ToolCalls::default());
         self.each(|_, event| {
             let Some(event) = event else { return Ok(()) };
-            calls.take(event, |call, result| changes.take(call, result));
+            for happened in of_line(event) {
+                if let Some(ended) = calls.take(happened) {
+                    changes.take(ended, event.tool_use_result);
+                }
+            }
             if found.session.is_none() {
                 found.session = text(event.session_id).map(|id| SessionId::new(&id));
             }
@@ -146,6 +152,17 @@ impl TurnTranscript {
         mut visit: impl FnMut(&str) -> io::Result<()>,
     ) -> io::Result<()> {
         self.each(|line, _| visit(line))
+    }
+
+    /// Passes each event of the turn to `visit`.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn for_each_event(mut self, mut visit: impl FnMut(TurnEvent)) -> io::Result<()> {
+        self.each(|_, event| {
+            event.map(of_line).into_iter().flatten().for_each(&mut visit);
+            Ok(())
+        })
     }
 
     /// Passes each line to `visit`, with the event that it is; partial messages and answers to the runtime's own
@@ -439,7 +456,7 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::claude::tool_calls::tests::called;
+    use crate::claude::events::tests::called;
     use crate::turn_progress::MAX_LINE_BYTES;
     use raymond_model::turn::TurnOffset;
     use raymond_model::usage::ProcessSpending;
@@ -549,9 +566,9 @@ mod file_changes_tests {
     use serde_json::json;
 
     use super::*;
+    use crate::claude::events::tests::{answered, called as call};
     use crate::claude::stream::line::StreamLine;
-    use crate::claude::tool_calls::ToolCalls;
-    use crate::claude::tool_calls::tests::{answered, called as call};
+    use crate::tool_calls::ToolCalls;
 
     fn answer(id: &str, is_error: bool, result: &Value) -> Value {
         let mut line = answered(id, is_error, "");
@@ -564,7 +581,11 @@ mod file_changes_tests {
         for line in lines {
             let line = line.to_string();
             let event = StreamLine::parse(&line).expect("an event");
-            calls.take(&event, |call, result| changes.take(call, result));
+            for happened in of_line(&event) {
+                if let Some(ended) = calls.take(happened) {
+                    changes.take(ended, event.tool_use_result);
+                }
+            }
         }
         changes
     }

@@ -239,7 +239,7 @@ impl RefusedTools {
 }
 
 /// Returns the calls that a result names as refused.
-pub(super) fn denials(event: &StreamLine<'_>) -> Vec<RefusedCall> {
+pub(crate) fn denials(event: &StreamLine<'_>) -> Vec<RefusedCall> {
     let denials: Vec<PermissionDenial<'_>> = get(event.permission_denials).unwrap_or_default();
     let read = |denial: &PermissionDenial<'_>| {
         Some(RefusedCall {

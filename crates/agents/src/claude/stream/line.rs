@@ -244,6 +244,7 @@ pub(crate) struct ContentBlock<'line> {
     pub(crate) id: RawField<'line>,
     pub(crate) tool_use_id: RawField<'line>,
     pub(crate) text: RawField<'line>,
+    pub(crate) thinking: RawField<'line>,
     pub(crate) input: RawField<'line>,
     #[serde(rename = "content")]
     pub(crate) answer: RawField<'line>,

@@ -49,7 +49,7 @@ fn edit_is_shown_as_a_difference_and_allowed_by_a_tap() {
     assert_eq!(fits, true);
     assert_eq!(ran(&test), 0);
     browser.click("button.option[data-option=allow]", "Allow");
-    browser.wait_text("main/a1 is answered");
+    browser.wait_said("main/a1 is answered");
     live.wait_event("approval_asked", 2);
     browser.wait("the next", "document.querySelector('[data-key=\"main/a2\"] button.option')");
     let others = browser.value("document.body.innerText.includes('Other waits')");
@@ -75,7 +75,7 @@ fn call_is_denied_with_a_reason_that_the_agent_gets() {
     browser.click(".question .own textarea", "");
     browser.type_text("not in\nthis folder");
     browser.click(".question .own button", "Deny, and say why");
-    browser.wait_text("main/a1 is answered");
+    browser.wait_said("main/a1 is answered");
     live.wait_event("approval_asked", 2);
     let answered = &test.events("approval_answered")[0];
     assert_eq!(

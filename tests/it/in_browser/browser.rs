@@ -18,6 +18,14 @@ const SCRIPT: &str = "exec chromium --headless=new --remote-debugging-pipe --no-
     --no-first-run --disable-extensions --disable-background-networking --hide-scrollbars --user-data-dir=\"$HOME/profile\" about:blank \
     3<&0 4>&1 0</dev/null 1>&2";
 
+/// Keeps the messages that a page shows for a while.
+const KEEP_SAID: &str = "window.said = []; \
+    new MutationObserver((changes) => { for (const change of changes) for (const node of change.addedNodes) { \
+    if (node.nodeType !== 1) continue; \
+    for (const one of [node, ...node.querySelectorAll('[role=status], .notice')]) \
+    if (one.matches('[role=status], .notice')) window.said.push(one.textContent); } }) \
+    .observe(document, { childList: true, subtree: true });";
+
 /// A browser with one tab.
 pub(crate) struct Browser {
     child: Child,
@@ -77,6 +85,7 @@ impl Browser {
         for domain in ["Page.enable", "Runtime.enable", "Log.enable"] {
             browser.call(domain, &json!({}));
         }
+        browser.call("Page.addScriptToEvaluateOnNewDocument", &json!({ "source": KEEP_SAID }));
         browser.size(1200, 800);
         browser
     }
@@ -161,6 +170,13 @@ impl Browser {
     pub(crate) fn wait_text(&mut self, text: &str) {
         let quoted = json!(text);
         self.wait(text, &format!("document.body.innerText.includes({quoted})"));
+    }
+
+    /// Waits until the page has shown a message, which goes away by itself, since the one that was waited for before.
+    #[track_caller]
+    pub(crate) fn wait_said(&mut self, text: &str) {
+        let place = format!("window.said.findIndex((one) => one.includes({})) + 1", json!(text));
+        self.wait(text, &format!("window.said.splice(0, {place}).length"));
     }
 
     /// Clicks on the first visible element of a selector that has a text, with the mouse.

@@ -31,7 +31,7 @@ fn question_is_answered_with_two_taps_on_a_narrow_screen() {
     browser.click(".question textarea", "");
     browser.type_text("to the left");
     browser.click(".question button.main", "Answer");
-    browser.wait_text("is answered");
+    browser.wait_said("is answered");
     browser.wait("one is left", "document.getElementById('needs-count').innerText === '1'");
     let given = test.raymond(&["answer", "t", "--json"]).ok().json();
     assert_eq!(

@@ -29,7 +29,7 @@ fn agent_gets_a_message_with_its_next_prompt() {
     browser.type_text("leave the tests alone\nand hurry");
     browser.picture("tell");
     browser.click("dialog button", "Send");
-    browser.wait_text("main gets the message with its next request to the model");
+    browser.wait_said("main gets the message with its next request to the model");
     browser.wait("the focus is back", "document.activeElement.innerText === 'Tell'");
     live.wait_event("command_received", 1);
     browser.click(".actions button", "Tell");
@@ -57,7 +57,7 @@ fn agent_is_held_and_released() {
     let page = test.serve(&[]);
     let mut browser = open_agent(&page, "main");
     browser.click(".actions button", "Hold");
-    browser.wait_text("main starts nothing new");
+    browser.wait_said("main starts nothing new");
     live.wait_event("command_received", 1);
     test.release("go");
     live.wait().code(2).stderr_has("main is held");
@@ -65,7 +65,7 @@ fn agent_is_held_and_released() {
     browser.click("nav a", "Needs you");
     browser.wait_text("is held");
     browser.click(".question button", "Release");
-    browser.wait_text("main continues");
+    browser.wait_said("main continues");
     test.resume(&[]).ok().ended("main", "ok");
     assert_eq!(test.calls().len(), 2);
     browser.wait_text("Nobody waits for a person.");
@@ -82,7 +82,7 @@ fn agent_is_released_by_its_button() {
     let page = test.serve(&[]);
     let mut browser = open_agent(&page, "main");
     browser.click(".actions button", "Release");
-    browser.wait_text("main continues");
+    browser.wait_said("main continues");
     live.wait_event("command_received", 2);
     test.release("go");
     live.wait().ok().ended("main", "ok");
@@ -109,7 +109,7 @@ fn agent_is_ended_after_a_second_thought() {
     assert!(test.events("command_received").is_empty());
     browser.click(".actions button", "End");
     browser.click("dialog button", "Yes");
-    browser.wait_text("main.1 ends");
+    browser.wait_said("main.1 ends");
     live.wait();
     let failed = &test.events("agent_failed")[0];
     assert_eq!((&failed["agent"], &failed["cause"]), (&json!("main.1"), &json!("stopped")));

@@ -3,6 +3,8 @@
 use std::fs;
 use std::time::Duration;
 
+use rustix::process::Signal;
+
 use crate::support::{RunningRaymond, Test, held, when};
 
 const ROUNDS: u64 = 16;
@@ -62,16 +64,19 @@ fn stop_racing_with_end_of_run_takes_effect_or_reports_end() {
 
 #[test]
 fn stop_of_closing_run_reports_that_it_has_ended() {
-    // The raymond has closed the inbox and lives on, as while its plug-ins are told of the end.
+    // The raymond has closed the inbox and lives on, as while its plug-ins are told of the end. It takes nothing more, so
+    // it stands still here.
     let test = held();
     let mut run = test.spawn(&["START.md"]);
     run.wait_calls(1);
+    run.signal(Signal::STOP);
     fs::write(test.run_dir().join("inbox/closed"), "").expect("the mark");
     let said = test.raymond(&["stop", "t"]);
     said.ok().stdout_has("ended before it could be stopped");
     assert_eq!(inbox(&test, "t"), Vec::<String>::new());
     let said = test.raymond(&["stop", "t", "--json"]).ok().json();
     assert_eq!(said["asked"], false);
+    run.signal(Signal::CONT);
     test.release("go");
     run.wait().ok();
 }

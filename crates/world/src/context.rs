@@ -630,7 +630,7 @@ mod git_place_tests {
 
     #[test]
     fn note_of_a_run_names_its_repository_and_nothing_made_later() {
-        let (_kept, root) = place(&["r/.git/objects", "r/old/objects", "run", "other"], &[]);
+        let (_kept, root) = place(&["r/.git/objects", "r/old/objects", "run", "bare/objects"], &[]);
         let (r, run) = (root.join("r"), root.join("run"));
         note_repository(&run, &r);
         let text = std::fs::read_to_string(run.join(NOTE)).expect("noted");
@@ -647,7 +647,9 @@ mod git_place_tests {
         assert_eq!(judged("user.name"), Ok(Vec::new()));
         let why = judged("core.hookspath").expect_err("it is refused");
         assert!(why.contains("is not the repository that the run began in"), "{why}");
-        note_repository(&run, &root.join("other"));
-        assert_eq!(std::fs::read_to_string(run.join(NOTE)).expect("noted"), "", "there is none");
+        // The search ends here, whatever lies above the directory for temporary files.
+        std::fs::write(root.join("bare/HEAD"), "ref: refs/heads/main\n").expect("written");
+        note_repository(&run, &root.join("bare"));
+        assert_eq!(std::fs::read_to_string(run.join(NOTE)).expect("noted"), "", "it has no .git");
     }
 }
